@@ -162,7 +162,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
                      .smooth = improves("smooth"),
                      .round = improves("round"),
                      .bias = improves("bias")};
-  options.rest = toolkit::find_precision(arguments.rest);
+  options.rest = report::find_precision(arguments.rest);
   if (arguments.metric) options.metric = metric_of(console, *arguments.metric);
   options.max_drop = arguments.max_drop;
   options.judged = arguments.judged;
@@ -171,7 +171,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
 
 toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArguments& arguments) {
   toolkit::QuantizeOptions options;
-  options.precision = toolkit::find_precision(arguments.precision).value();
+  options.precision = report::find_precision(arguments.precision).value();
   const auto shapes = parse_shapes("--input", arguments.inputs, false);
   options.shapes = {shapes.begin(), shapes.end()};
   options.keep = arguments.keep;

@@ -141,7 +141,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   Progress progress(console);
   options.watch = watch_of(progress);
   toolkit::LayersResult result =
-      toolkit::verify_layers(models.reference, models.candidate, options, toolkit::find_precision(arguments.emulate));
+      toolkit::verify_layers(models.reference, models.candidate, options, report::find_precision(arguments.emulate));
   progress.clear();
   console.say(present::inputs_text(result));
   console.say(present::layers_text(result, console.verbose));

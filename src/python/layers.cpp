@@ -43,7 +43,7 @@ LayersResult verify_layers(const toolkit::Model& reference, const toolkit::Model
                            const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::VerifyOptions options =
       verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels, engine);
-  std::optional<toolkit::Precision> precision;
+  std::optional<report::Precision> precision;
   if (emulated) precision = precision_of("emulated", *emulated);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;

@@ -309,20 +309,16 @@ Json json_of(const CanaryOmission& omission) {
 
 /// Returns the inputs of each run: the given data, or synthetic inputs for each seed.
 std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, verify::VerifyOptions& common,
-                                          std::size_t seeds, const verify::GivenNames& names) {
-  place_inputs(model, model, common, names);
-  complete_inputs(model, model, common, names);
+                                          std::size_t seeds) {
+  place_inputs(model, model, common);
+  complete_inputs(model, model, common);
   if (!common.data.empty()) return std::move(common.data);
   const std::unique_ptr<runtime::CompiledModel> compiled = work.engine().compile(model);
   verify::MadeUpInputs made_up;
   std::vector<runtime::TensorMap> runs;
   for (std::size_t seed = 0; seed < seeds; ++seed) {
-    verify::InputOptions options{.seed = seed};
-    options.dims = common.dims;
-    options.shapes = common.shapes;
-    options.ranges = common.ranges;
     runtime::TensorMap ignored;
-    runs.push_back(made_up.inputs(*compiled, model, options, ignored));
+    runs.push_back(made_up.inputs(*compiled, model, common.of_run({.seed = seed}), ignored));
   }
   return runs;
 }
@@ -376,9 +372,6 @@ std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, 
 }  // namespace
 
 CanaryResult write_canary(const Model& given, const fs::path& folder, const CanaryOptions& options) {
-  const verify::GivenNames names{.data = std::string(setting_name(Setting::canary_data)),
-                                 .shapes = std::string(setting_name(Setting::canary_shapes)),
-                                 .ranges = {}};
   Work work(options.watch, CpuEngine::automatic, Purpose::values);
   return work.run([&] {
     if (options.seeds == 0) {
@@ -388,10 +381,12 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     if (!target.has_filename()) target = target.parent_path();  // "canary/"
     onnx::StagedFolder staged(target);
     const onnx::Model& model = model_of(given);
-    verify::VerifyOptions common;
+    verify::VerifyOptions common{
+        .offers_ranges = false, .data_setting = Setting::canary_data, .shapes_setting = Setting::canary_shapes};
     common.shapes = {options.shapes.begin(), options.shapes.end()};
-    if (!options.data.empty()) common.data.push_back(to_internal(options.data, names.data));
-    CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds, names));
+    if (!options.data.empty())
+      common.data.push_back(to_internal(views_of(options.data), std::string(setting_name(common.data_setting))));
+    CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds));
 
     CanaryResult result;
     result.model = given.source();

@@ -1,54 +1,57 @@
-// Checks the options of comparisons, and compares two models in the engine of the options.
+// `verify` and `load_pair`, and the comparison that other functions share. Only `verify` finds warnings about inputs,
+// because that takes another compilation of the reference and a run for each input.
 #include "toolkit/compare_models.hpp"
 
 #include <fmt/format.h>
 
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
+#include "import/read_model.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
 #include "runtime/budget.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
+#include "toolkit/read.hpp"
 #include "toolkit/tensors.hpp"
+#include "toolkit/value_check.hpp"
 #include "toolkit/work.hpp"
-#include "verify/compare/compare.hpp"
+#include "verify/inputs/given_inputs.hpp"
 
 namespace graft::toolkit {
 namespace {
 
-void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options) {
-  if (!options.common.data.empty() && !options.common.ranges.empty()) {
+void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+              graft::verify::VerifyOptions& options) {
+  if (!options.data.empty() && !options.ranges.empty()) {
     throw Error(fmt::format("{} describes synthetic inputs, which {} replaces\nRemove one of the two",
-                            options.names.ranges, options.names.data));
+                            setting_name(Setting::synthetic_ranges), setting_name(options.data_setting)));
   }
-  if (options.common.candidate_kernels != runtime::OperatorKernels::functions) check_has_kernels(candidate);
-  complete_inputs(reference, candidate, options.common, options.names);
+  if (options.candidate_kernels != runtime::OperatorKernels::functions) check_has_kernels(candidate);
+  complete_inputs(reference, candidate, options);
 }
 
 double fraction_of(std::size_t done, std::size_t total) {
   return total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
 }
 
-Purpose purpose_of(const CompareOptions& options) {
-  return purpose_of_run(options.common.candidate_kernels != runtime::OperatorKernels::functions);
-}
-
 /// Returns the engine of a comparison. Inputs that Graft makes have limits of their own, because the caller did not
 /// choose their sizes.
 std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, const graft::onnx::Model& reference,
-                                                const CompareOptions& options) {
-  return options.common.data.empty() ? runtime::make_comparison_engine(engine, reference, options.common.shapes)
-                                     : runtime::make_limited_engine(engine);
+                                                const graft::verify::VerifyOptions& options) {
+  return options.data.empty() ? runtime::make_comparison_engine(engine, reference, options.shapes)
+                              : runtime::make_limited_engine(engine);
 }
 
 /// Returns ComparedModels::without_own_kernels.
-std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate, const CompareOptions& options) {
-  if (options.common.candidate_kernels == runtime::OperatorKernels::functions) return {};
+std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate) {
   bool has_any = false;
   candidate.graph().for_each_node(
       [&](const graft::onnx::Node& node) { has_any = has_any || graft::onnx::find_onnx_operator(node) != nullptr; });
@@ -74,7 +77,7 @@ void check(const VerifyOptions& options) {
     throw Error(fmt::format("{} replaces the tolerance of each element\nGive either this or {} and {}", snr, relative,
                             absolute));
   }
-  if (options.seeds != 0 && has_data(options)) {
+  if (options.seeds != 0 && !(options.data.empty() && options.data_views.empty())) {
     throw Error(fmt::format("{}: this setting creates synthetic inputs, which {} replaces\nGive only one of the two",
                             setting_name(Setting::synthetic_seeds), setting_name(Setting::verify_data)));
   }
@@ -90,33 +93,76 @@ void check(const VerifyOptions& options) {
   check_own_kernels(options.engine, options.own_kernels);
 }
 
+graft::onnx::Model read(const ModelFiles& files, const InputShapes& shapes) {
+  return read_model(files.model, files.weights, {.outputs = files.outputs, .input_shapes = shapes, .origin = nullptr});
+}
+
+/// Reads a network, or returns nothing where it cannot be read with these shapes.
+std::optional<graft::onnx::Model> try_read(const ModelFiles& files, const InputShapes& shapes) {
+  try {
+    return read(files, shapes);
+  } catch (const Error& error) {
+    if (error.kind() != Error::Kind::bad_input) throw;
+    return std::nullopt;
+  }
+}
+
+/// Reads the reference where no shapes are given. A network of another format is read with the shapes of the candidate.
+graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Model& candidate) {
+  if (is_imported(files.model)) {
+    InputShapes shapes;
+    for (const onnx::Value* input : candidate.graph().inputs()) {
+      if (input->shape) shapes.emplace(input->name, *input->shape);
+    }
+    if (std::optional<graft::onnx::Model> reference = try_read(files, shapes)) return std::move(*reference);
+  }
+  return read(files, {});  // where the inputs differ, this call has the clearer message, or verify reports the inputs
+}
+
+InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
+  InputShapes shapes;
+  for (const auto& [name, sizes] : options.shapes) shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
+  if (options.data.empty()) return shapes;
+  for (const auto& [name, tensor] : options.data.front()) {
+    shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  }
+  return shapes;
+}
+
+ModelPair pair_of(graft::onnx::Model reference, graft::onnx::Model candidate) {
+  return {.reference = ModelAccess::make(std::move(reference)), .candidate = ModelAccess::make(std::move(candidate))};
+}
+
 }  // namespace
 
-CompareOptions compare_options(const VerifyOptions& given) {
+graft::verify::VerifyOptions engine_options(const VerifyOptions& given) {
   check(given);
-  CompareOptions options;
-  options.names = {.data = std::string(setting_name(Setting::verify_data)),
-                   .shapes = std::string(setting_name(Setting::synthetic_shapes)),
-                   .ranges = std::string(setting_name(Setting::synthetic_ranges))};
-  if (given.seeds != 0) options.seeds = given.seeds;
-  options.common.shapes = {given.shapes.begin(), given.shapes.end()};
-  if (has_data(given)) options.common.data.push_back(to_internal(given.data, given.data_views, options.names.data));
+  graft::verify::VerifyOptions options{.seeds = given.seeds,
+                                       .relative = given.relative,
+                                       .absolute = given.absolute,
+                                       .snr_db = given.snr_db,
+                                       .across_formats = true,
+                                       .may_be_narrower = true,
+                                       .finds_unreached = true,
+                                       .finds_beyond_rounding = true,
+                                       .data_setting = Setting::verify_data};
+  options.shapes = {given.shapes.begin(), given.shapes.end()};
+  runtime::TensorMap data = to_internal(given.data, given.data_views, std::string(setting_name(options.data_setting)));
+  if (!data.empty()) options.data.push_back(std::move(data));
   for (const auto& [name, range] : given.ranges) {
-    options.common.ranges.emplace(name,
-                                  verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
+    options.ranges.emplace(name, verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
   }
-  options.common.relative = given.relative;
-  options.common.absolute = given.absolute;
-  options.common.snr_db = given.snr_db;
-  if (given.own_kernels) options.common.candidate_kernels = runtime::OperatorKernels::own;
-  options.engine = given.engine;
+  if (given.own_kernels) options.candidate_kernels = runtime::OperatorKernels::own;
   return options;
 }
 
-void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Model& candidate, CompareOptions& options,
-                    const Watch& watch, const EngineAround& around, const Comparison& compare) {
-  place_inputs(reference, candidate, options.common, options.names);
-  Work work(watch, options.engine, purpose_of(options));
+void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                    graft::verify::VerifyOptions& options, CpuEngine choice, const Watch& watch,
+                    const EngineAround& around, const Comparison& compare) {
+  place_inputs(reference, candidate, options);
+  const bool has_own_kernels = options.candidate_kernels != runtime::OperatorKernels::functions;
+  const Purpose purpose = purpose_of_run(has_own_kernels);
+  Work work(watch, choice, purpose);
   work.run([&] {
     const std::unique_ptr<runtime::Engine> wrapper = around ? around(work.engine()) : nullptr;
     // These limits come first, so that a narrower limit of the wrapper refuses only what they allow.
@@ -125,25 +171,71 @@ void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Mode
     complete(reference, candidate, options);
     report::ComparedModels& report = compare(work, *engine);
     report.ran_in = work.used().names();
-    report.left_out = engines_left_out(work.used(), options.engine, purpose_of(options), {&reference, &candidate});
-    report.without_own_kernels = without_own_kernels(candidate, options);
+    report.left_out = engines_left_out(work.used(), choice, purpose, {&reference, &candidate});
+    if (has_own_kernels) report.without_own_kernels = without_own_kernels(candidate);
     return true;
   });
 }
 
 report::VerifyReport compare_outputs(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                     CompareOptions options, const Watch& watch, const EngineAround& around) {
+                                     graft::verify::VerifyOptions options, CpuEngine choice, const Watch& watch,
+                                     const EngineAround& around) {
   report::VerifyReport report;
-  run_comparison(reference, candidate, options, watch, around,
+  run_comparison(reference, candidate, options, choice, watch, around,
                  [&](Work& work, const runtime::Engine& engine) -> report::ComparedModels& {
-                   if (options.seeds) options.common.seeds = *options.seeds;
-                   options.common.progress = [&](std::size_t done, std::size_t total) {
+                   options.progress = [&](const std::string& /*what*/, std::size_t done, std::size_t total) {
                      work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
                    };
-                   report = verify::verify_models(engine, reference, candidate, options.common);
+                   report = verify_models(engine, reference, candidate, options);
                    return report;
                  });
   return report;
+}
+
+ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
+                        graft::verify::VerifyOptions options, CpuEngine choice, const Watch& watch, bool is_limited) {
+  ValueCheck found;
+  found.limit_db = options.snr_db;
+  options.across_formats = true;
+  options.may_be_narrower = true;
+  options.offers_ranges = false;
+  try {
+    const auto limited = [&](const runtime::Engine& inner) { return runtime::make_budget_engine(inner, reference); };
+    found.report =
+        compare_outputs(reference, candidate, std::move(options), choice, {.progress = {}, .cancel = watch.cancel},
+                        is_limited ? EngineAround(limited) : EngineAround());
+  } catch (const Cancelled&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::internal) throw;
+    found.failure = error.what();
+    found.is_over_budget = dynamic_cast<const runtime::OverBudget*>(&error) != nullptr;
+  }
+  return found;
+}
+
+VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
+  return {
+      compare_outputs(model_of(reference), model_of(candidate), engine_options(options), options.engine, options.watch),
+      candidate};
+}
+
+ModelPair load_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files,
+                    const VerifyOptions& options) {
+  const graft::verify::VerifyOptions given = engine_options(options);
+  const InputShapes shapes = given_shapes(given);
+  if (shapes.empty()) {
+    graft::onnx::Model candidate = read(candidate_files, {});
+    graft::onnx::Model reference = read_reference(reference_files, candidate);
+    return pair_of(std::move(reference), std::move(candidate));
+  }
+  std::optional<graft::onnx::Model> reference = try_read(reference_files, {});
+  std::optional<graft::onnx::Model> candidate = try_read(candidate_files, {});
+  if (!reference || !candidate) return pair_of(read(reference_files, shapes), read(candidate_files, shapes));
+  const verify::PlacedShapes placed = place_shapes(*reference, *candidate, given);
+  if (is_imported(reference_files.model)) reference = read(reference_files, placed.reference);
+  if (is_imported(candidate_files.model)) candidate = read(candidate_files, placed.candidate);
+  return pair_of(std::move(*reference), std::move(*candidate));
 }
 
 }  // namespace graft::toolkit

@@ -169,6 +169,8 @@ std::string refusal_of_onnxruntime(const graft::onnx::Model& model, const std::f
   return refusal.empty() ? refusal : fmt::format("{}: {}", onnxruntime_engine().name(), refusal);
 }
 
+Purpose purpose_of_run(bool own_kernels) { return own_kernels ? Purpose::proofs : Purpose::values; }
+
 const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose) {
   switch (choice) {
     case CpuEngine::automatic: break;

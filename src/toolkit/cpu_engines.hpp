@@ -24,9 +24,7 @@ enum class Purpose : std::uint8_t {
 };
 
 /// Returns the purpose whose first engine can run the model: Graft's own kernels run only in OpenVINO.
-[[nodiscard]] inline Purpose purpose_of_run(bool own_kernels) {
-  return own_kernels ? Purpose::proofs : Purpose::values;
-}
+[[nodiscard]] Purpose purpose_of_run(bool own_kernels);
 
 /// Returns the engine, which exists once in the process. OpenVINO is the default engine of the build; ONNX Runtime uses
 /// it for work that it cannot do itself.

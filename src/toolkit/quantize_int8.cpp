@@ -12,7 +12,6 @@
 #include "quant/search/choose_int8.hpp"
 #include "runtime/budget.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/precisions.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/value_check.hpp"
 
@@ -56,7 +55,7 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
   if (!given.cache.empty()) choice.cache = quant::read_calibration_cache(given.cache);
   choice.state = given.state;
   choice.limit_db = options.limit_db;
-  if (given.rest) choice.rest = precision_of(*given.rest);
+  choice.rest = given.rest;
   choice.refusal = inspect::rule_against;
   choice.max_drop = given.max_drop;
   if (given.metric) {

@@ -16,7 +16,6 @@
 #include "quant/search/choose_types.hpp"
 #include "runtime/budget.hpp"
 #include "toolkit/access.hpp"
-#include "toolkit/precisions.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/value_check.hpp"
 #include "verify/compare/ends.hpp"
@@ -124,7 +123,7 @@ std::string explanation(const quant::ChosenNode& node) {
                      lost.empty() ? "" : ", " + lost);
 }
 
-QuantizedNode report_of(const quant::ChosenNode& node, graft::verify::Precision precision) {
+QuantizedNode report_of(const quant::ChosenNode& node, Precision precision) {
   return {.node = node.node.node,
           .role = role_of(node.node.type),
           .type = type_name(node.node, precision),
@@ -147,7 +146,7 @@ QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options
   const std::string data_name(setting_name(Setting::data));
   for (const auto& [name, tensor] : data) graft::quant::check_has_numbers(name, tensor, data_name);
   quant::ChooseOptions choice;
-  choice.precision = precision_of(options.precision);
+  choice.precision = options.precision;
   choice.typed_io = options.typed_io;
   choice.keep = options.keep;
   choice.only = options.only;

@@ -109,7 +109,8 @@ const std::string& Session::ran_in() const { return State::of(state_).ran_in; }
 const std::vector<std::string>& Session::left_out() const { return State::of(state_).left_out; }
 
 Tensors Session::run(const Tensors& inputs) {
-  return to_public(State::run(state_, [&](auto& model) { return model.run(to_internal(inputs, "input")); }), "output");
+  return to_public(State::run(state_, [&](auto& model) { return model.run(to_internal(views_of(inputs), "input")); }),
+                   "output");
 }
 
 TensorViews Session::run_views(const TensorViews& inputs) {

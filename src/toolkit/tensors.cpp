@@ -66,19 +66,6 @@ bool is_tensor_type(onnx::ElementType type) {
                      [&](TensorType known) { return internal_type(known) == type; });
 }
 
-runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what) {
-  runtime::TensorMap made;
-  for (const auto& [name, tensor] : tensors) {
-    check(tensor, fmt::format("{} '{}'", what, name));
-    onnx::TensorData data;
-    data.type = internal_type(tensor.dtype);
-    data.dims = tensor.shape;
-    data.bytes = onnx::Bytes(std::string(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()));
-    made.emplace(name, std::move(data));
-  }
-  return made;
-}
-
 runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what) {
   runtime::TensorMap made;
   for (const auto& [name, tensor] : tensors) {
@@ -96,7 +83,7 @@ runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views,
   if (!tensors.empty() && !views.empty()) {
     throw Error(fmt::format("{0}: {0}_views has tensors too\nGive only one of the two", what));
   }
-  return views.empty() ? to_internal(tensors, what) : to_internal(views, what);
+  return to_internal(views.empty() ? views_of(tensors) : views, what);
 }
 
 TensorViews views_of(const runtime::TensorMap& tensors, const std::string& what) {

@@ -8,10 +8,6 @@
 
 namespace graft::toolkit {
 
-/// Returns copies of the tensors. Throws Error quoting `what` for a tensor whose data do not have the size of its
-/// shape.
-[[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const std::string& what);
-
 /// Returns tensors that share the memory of the views. Throws Error quoting `what` for a view whose data do not have
 /// the size of its shape.
 [[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
@@ -19,13 +15,7 @@ namespace graft::toolkit {
 /// Returns whether a tensor of this type can be public.
 [[nodiscard]] bool is_tensor_type(onnx::ElementType type);
 
-/// Whether the options have data or views of data.
-template <class Options>
-[[nodiscard]] bool has_data(const Options& options) {
-  return !options.data.empty() || !options.data_views.empty();
-}
-
-/// Returns the tensors or the views, whichever is not empty. Throws Error where both are not empty.
+/// Does the same for the tensors or the views, whichever are not empty. Throws Error where both are not empty.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what);
 
 /// Returns copies of the tensors. Throws Error quoting `what` for a tensor of a type that TensorType does not have.

@@ -11,11 +11,10 @@ namespace graft::toolkit {
 
 using report::ValueCheck;
 
-/// Compares the outputs of both models, within the budget of a file (runtime/budget.hpp) where `is_limited`. `common`
-/// has the data, shapes, seeds, threads and limit of the options. Where a model cannot be run, ValueCheck::failure has
-/// the reason. Throws Cancelled, and Error (internal).
+/// Compares the outputs of both models, within the budget of a file (runtime/budget.hpp) where `is_limited`. Where a
+/// model cannot be run, ValueCheck::failure has the reason. Throws Cancelled, and Error (internal).
 [[nodiscard]] ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
-                                      const graft::verify::VerifyOptions& common, CpuEngine engine, const Watch& watch,
+                                      graft::verify::VerifyOptions options, CpuEngine choice, const Watch& watch,
                                       bool is_limited = false);
 
 }  // namespace graft::toolkit

@@ -9,23 +9,11 @@
 #include "graft/setting.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/compare_models.hpp"
-#include "toolkit/precisions.hpp"
 #include "toolkit/tensors.hpp"
-#include "verify/compare/shared_options.hpp"
 #include "verify/localize/layers.hpp"
 
 namespace graft::toolkit {
 namespace {
-
-verify::LayerOptions layer_options(const CompareOptions& options, std::optional<graft::verify::Precision> emulated) {
-  verify::LayerOptions layers;
-  verify::copy_shared_options(options.common, layers);
-  layers.emulated = emulated;
-  // The scales are computed from the first run. The second run shows their error on other numbers.
-  if (emulated == graft::verify::Precision::int8) layers.seeds = 2;
-  if (options.seeds) layers.seeds = *options.seeds;
-  return layers;
-}
 
 ReducedModels public_models(verify::ReducedCase reduced) {
   std::erase_if(reduced.inputs, [](const auto& input) { return !is_tensor_type(input.second.type); });
@@ -40,26 +28,24 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                            std::optional<Precision> emulated) {
   const graft::onnx::Model& before = model_of(reference);
   const graft::onnx::Model& after = model_of(candidate);
-  CompareOptions inner = compare_options(options);
-  std::optional<graft::verify::Precision> precision;
-  if (emulated) precision = precision_of(*emulated);
+  if (emulated == Precision::f8) throw Error("found Precision::f8; allowed are f16, bf16 and int8");
+  graft::verify::VerifyOptions inner = engine_options(options);
   verify::LayerReport found;
-  run_comparison(before, after, inner, options.watch, {},
+  run_comparison(before, after, inner, options.engine, options.watch, {},
                  [&](Work& work, const runtime::Engine& engine) -> report::ComparedModels& {
-                   verify::LayerOptions layers = layer_options(inner, precision);
+                   graft::verify::VerifyOptions layers = inner;
                    layers.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
                      work.report_step(what, done, total);
                    };
-                   found = compare_layers(engine, before, after, layers);
+                   found = compare_layers(engine, before, after, layers, emulated);
                    // One run shows where the models differ. The verdict `same` needs as many runs as in `verify`;
                    // otherwise the two functions could contradict each other.
-                   if (precision || found.verdict() != report::Verdict::same) return found;
-                   if (inner.seeds) inner.common.seeds = *inner.seeds;
-                   inner.common.progress = [&](std::size_t done, std::size_t total) {
+                   if (emulated || found.verdict() != report::Verdict::same) return found;
+                   inner.progress = [&](const std::string& /*what*/, std::size_t done, std::size_t total) {
                      work.report_step("comparing outputs for other inputs", done, total);
                    };
-                   const report::VerifyReport outputs = verify_models(engine, before, after, inner.common);
-                   layers.seeds = inner.common.seeds;
+                   const report::VerifyReport outputs = verify_models(engine, before, after, inner);
+                   if (layers.seeds == 0) layers.seeds = graft::verify::usual_seeds;
                    if (!outputs.equal()) found = compare_layers(engine, before, after, layers);
                    found.unreached = outputs.unreached;
                    found.large_integers = outputs.large_integers;

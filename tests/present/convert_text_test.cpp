@@ -188,7 +188,8 @@ TEST(ConvertText, weights_that_no_output_shows_are_searched_for_by_verify_alone)
       toolkit::check_values(with_weight(2), with_weight(3), {}, toolkit::CpuEngine::automatic, {});
   ASSERT_TRUE(check.is_good()) << check.failure;
   EXPECT_THAT(check.report->unreached, IsEmpty());
-  const report::VerifyReport compared = toolkit::compare_outputs(with_weight(2), with_weight(3), {}, {});
+  const report::VerifyReport compared =
+      toolkit::compare_outputs(with_weight(2), with_weight(3), toolkit::engine_options({}), {}, {});
   EXPECT_THAT(compared.unreached, ElementsAre(HasSubstr("the weights 'w' differ in 1 of 1 elements")));
 }
 

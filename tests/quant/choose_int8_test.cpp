@@ -64,7 +64,7 @@ TEST_F(ChooseInt8, ALimitKeepsLayersAndTheRestIsF16) {
   const double plain = worst_of(choose({}));
   Int8Options options;
   options.limit_db = plain + 3;
-  options.rest = verify::Precision::f16;
+  options.rest = report::Precision::f16;
   const ChosenInt8 chosen = choose(options);
   EXPECT_TRUE(chosen.met);
   EXPECT_EQ(chosen.sensitivities.size(), 5U);

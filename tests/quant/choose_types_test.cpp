@@ -31,7 +31,7 @@ onnx::Model network(const std::string& nodes, const std::vector<std::string>& ou
       nodes, outputs);
 }
 
-ChosenTypes choose(const onnx::Model& model, verify::Precision precision = verify::Precision::f16,
+ChosenTypes choose(const onnx::Model& model, report::Precision precision = report::Precision::f16,
                    std::vector<std::string> keep = {}, std::vector<std::string> only = {}) {
   ChooseOptions options;
   options.precision = precision;
@@ -54,7 +54,7 @@ std::vector<std::string> kept(const ChosenTypes& chosen) {
 TEST(ChooseTypes, WhatFitsLeavesF32) {
   const ChosenTypes chosen = choose(network("a = Mul(x, half)\ny = Tanh(a)"));
   EXPECT_TRUE(chosen.met);
-  EXPECT_EQ(chosen.limit_db, limit_of(verify::Precision::f16));
+  EXPECT_EQ(chosen.limit_db, limit_of(report::Precision::f16));
   EXPECT_EQ(chosen.runs, 1U);
   EXPECT_THAT(kept(chosen), IsEmpty());
   for (const ChosenNode& node : chosen.nodes) EXPECT_EQ(node.node.type, NodeType::narrow) << node.node.node.id;
@@ -71,7 +71,7 @@ TEST(ChooseTypes, BothSidesOfATensorBeyondTheRangeStay) {
 
 TEST(ChooseTypes, BrainFloatsHaveTheRange) {
   const ChosenTypes chosen =
-      choose(network("a = Mul(x, thousand)\nb = Tanh(a)\ny = Mul(b, half)"), verify::Precision::bf16);
+      choose(network("a = Mul(x, thousand)\nb = Tanh(a)\ny = Mul(b, half)"), report::Precision::bf16);
   EXPECT_TRUE(chosen.met);
   EXPECT_THAT(kept(chosen), IsEmpty());
 }
@@ -150,13 +150,13 @@ TEST(ChooseTypes, ATinyBiasKeepsNothing) {
 
 TEST(ChooseTypes, WhatIsAskedForStaysAndOnlyLeavesTheRest) {
   const onnx::Model model = network("a = Tanh(x)\nb = Sigmoid(a)\ny = Neg(b)");
-  EXPECT_THAT(kept(choose(model, verify::Precision::f16, {"Sigmoid"})), ElementsAre("b: asked"));
-  EXPECT_THAT(kept(choose(model, verify::Precision::f16, {}, {"b"})), ElementsAre("a: asked", "y: asked"));
+  EXPECT_THAT(kept(choose(model, report::Precision::f16, {"Sigmoid"})), ElementsAre("b: asked"));
+  EXPECT_THAT(kept(choose(model, report::Precision::f16, {}, {"b"})), ElementsAre("a: asked", "y: asked"));
 }
 
 TEST(ChooseTypes, APatternThatMatchesNothingIsAnErrorWithTheNearestName) {
   const onnx::Model model = network("layer = Tanh(x)\ny = Neg(layer)");
-  const std::string error = test::error_of([&] { (void)choose(model, verify::Precision::f16, {"layar"}); });
+  const std::string error = test::error_of([&] { (void)choose(model, report::Precision::f16, {"layar"}); });
   EXPECT_THAT(error, HasSubstr("QuantizeOptions::keep layar"));
   EXPECT_THAT(error, HasSubstr("did you mean layer?"));
 }

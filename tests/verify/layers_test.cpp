@@ -30,7 +30,7 @@ onnx::Model chain(const std::string& third) {
 TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
   const std::string wrong = "two = Constant<value=float(1.01)>()\nraw = Abs(b)\nc = Mul(raw, two)";
   for (const std::int64_t memory : {std::int64_t{1}, std::int64_t{100}, std::int64_t{1} << 28}) {
-    LayerOptions options;
+    VerifyOptions options;
     options.memory = memory;
     const LayerReport report = compare_layers(runtime::default_engine(), chain("c = Abs(b)"), chain(wrong), options);
     ASSERT_TRUE(report.first.has_value()) << memory;
@@ -45,7 +45,7 @@ TEST(Layers, FindsTheNodeWithAnyAmountOfMemory) {
 
 TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   // Each node is within its tolerance, because a node is compared for its actual inputs.
-  LayerOptions options;
+  VerifyOptions options;
   options.absolute = 0.015;
   const std::string step = "s = Constant<value=float(0.01)>()\n";
   const auto sum = [&](const std::string& c, const std::string& d) {
@@ -95,7 +95,7 @@ TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   const onnx::Model candidate =
       network("places = Neg(found)\nturned = Transpose<perm=[1, 0]>(places)\ny = Abs(turned)");
   for (const double some : {0.0, 1.0}) {
-    LayerOptions options;
+    VerifyOptions options;
     options.data.push_back(
         {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {6}, {0, some, 0, some, some, 0})}});
     const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);
@@ -125,7 +125,7 @@ TEST(Layers, AnF16CandidateIsRoundedInside) {
                                            "k = Constant<value=float(300.0)>()\nn = Mul(x, k)\n"
                                            "a = Cast<to=10>(n)\nb = Mul(a, a)\nroot = Sqrt(b)\ny = Cast<to=1>(root)",
                                            {"y"});
-  LayerOptions options;
+  VerifyOptions options;
   options.data.push_back(
       {{"x", onnx::TensorData::from_numbers(onnx::ElementType::f32, {1, 8}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 3})}});
   const LayerReport report = compare_layers(runtime::default_engine(), reference, candidate, options);

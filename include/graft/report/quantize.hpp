@@ -18,9 +18,9 @@
 #include "graft/node_ref.hpp"
 #include "graft/report/comparison.hpp"
 #include "graft/report/field.hpp"
+#include "graft/report/precision.hpp"
 #include "graft/report/value_check.hpp"
 #include "graft/toolkit/model.hpp"
-#include "graft/toolkit/precision.hpp"
 
 namespace graft::report {
 
@@ -302,7 +302,7 @@ struct QuantizeReport {
   std::string output = {};
   std::optional<std::filesystem::path> external_data = {};
   toolkit::Model model = {};  ///< The quantized model.
-  toolkit::Precision precision = toolkit::Precision::f16;
+  Precision precision = Precision::f16;
   bool has_data = false;  ///< Whether data were given.
   bool meets_limits = true;
   /// The minimum signal-to-noise ratio of each output in dB. In int8 and f8 it is set only if the options have a limit.
@@ -332,7 +332,7 @@ struct QuantizeReport {
   bool has_own_metric = false;          ///< Whether the options contain a metric of the caller.
   std::optional<double> max_drop = {};  ///< The largest allowed drop of the metric. See Int8Options::max_drop.
   /// The type of the nodes that are not quantized. See Int8Options::rest.
-  std::optional<toolkit::Precision> rest = {};
+  std::optional<Precision> rest = {};
   /// Whether nodes have the type `rest`, because the limits are met with it.
   bool has_rest = false;
   std::optional<double> metric_f32 = {};
@@ -348,7 +348,7 @@ struct QuantizeReport {
   /// The scales as the content of a calibration cache of TensorRT 7 to 10; empty for f8, and if no tensor is quantized.
   std::string calibration_cache = {};
 
-  [[nodiscard]] bool has_8_bits() const { return toolkit::has_8_bits(precision); }
+  [[nodiscard]] bool has_8_bits() const { return report::has_8_bits(precision); }
   [[nodiscard]] bool has_16_bits() const { return !has_8_bits(); }
   /// Returns whether every output meets the limits of the options and, if `verify` had to compare the result, the
   /// comparison did not fail and its verdict is `same`.

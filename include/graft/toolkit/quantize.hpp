@@ -14,7 +14,6 @@
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
-#include "graft/toolkit/precision.hpp"
 #include "graft/toolkit/progress.hpp"
 #include "graft/toolkit/tensor.hpp"
 #include "graft/toolkit/verify.hpp"
@@ -23,6 +22,7 @@ namespace graft::toolkit {
 
 using report::Improvements;
 using report::OutputFigures;
+using report::Precision;
 using report::QuantizedNode;
 using report::QuantizeReport;
 using report::ThresholdMethod;

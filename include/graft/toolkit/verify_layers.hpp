@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "graft/report/layers.hpp"
+#include "graft/report/precision.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
-#include "graft/toolkit/precision.hpp"
 #include "graft/toolkit/tensor.hpp"
 #include "graft/toolkit/verify.hpp"
 
@@ -16,6 +16,7 @@ namespace graft::toolkit {
 using ComparedTensor = report::ComparedLayer;
 using report::Divergence;
 using report::Failure;
+using report::Precision;
 
 /// The nodes of the first divergence alone, which reproduce the difference, or the nodes with which the candidate does
 /// not run.

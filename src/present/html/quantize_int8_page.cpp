@@ -77,7 +77,7 @@ void add_kinds(html::Report& page, const QuantizeReport& report) {
        .tone = Tone::violet},
       {.key = rest_kind,
        .mark = "~",
-       .title = std::string(to_string(report.has_rest ? *report.rest : toolkit::Precision::f16)),
+       .title = std::string(to_string(report.has_rest ? *report.rest : report::Precision::f16)),
        .meaning = fmt::format("not quantized to {}, and not in f32", type),
        .tone = Tone::blue},
       {.key = form_kind,
@@ -98,7 +98,7 @@ void add_kinds(html::Report& page, const QuantizeReport& report) {
 /// The drawn nodes of the written network, by tensor name.
 class Written {
  public:
-  Written(html::Report& page, html::ModelPlaces places, toolkit::Precision type)
+  Written(html::Report& page, html::ModelPlaces places, report::Precision type)
       : page_(page), places_(std::move(places)), type_(type) {}
 
   [[nodiscard]] html::Node& at(const html::Place& place) const { return page_.graphs[place.graph].nodes[place.node]; }
@@ -129,7 +129,7 @@ class Written {
  private:
   html::Report& page_;
   html::ModelPlaces places_;
-  toolkit::Precision type_;
+  report::Precision type_;
 };
 
 /// The signal-to-noise ratio in dB of each layer that was judged alone, by node id.
@@ -181,7 +181,7 @@ html::Table table_of_nodes(const Written& written, const QuantizeReport& report,
 
 std::string threshold_text(const QuantizedTensor& tensor) { return fmt::format("±{:.4g}", tensor.threshold); }
 
-html::Distribution distribution_of(const QuantizedTensor& tensor, toolkit::Precision type) {
+html::Distribution distribution_of(const QuantizedTensor& tensor, report::Precision type) {
   return {.title = tensor.name,
           .bin_width = tensor.distribution->bin_width,
           .counts = tensor.distribution->counts,
@@ -204,11 +204,11 @@ std::string others_of(const QuantizedTensor& tensor, const Groups& groups) {
   return fmt::format("{}{}", fmt::join(others, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
-std::vector<html::Fact> facts_of(const QuantizedTensor& tensor, const Groups& groups, toolkit::Precision type) {
+std::vector<html::Fact> facts_of(const QuantizedTensor& tensor, const Groups& groups, report::Precision type) {
   std::vector<html::Fact> facts{
       {fmt::format("{} tensor", to_string(type)), tensor.name},
       {"threshold", threshold_text(tensor)},
-      {type == toolkit::Precision::int8 ? "size of one step" : "value of 1", fmt::format("{:.4g}", tensor.scale)}};
+      {type == report::Precision::int8 ? "size of one step" : "value of 1", fmt::format("{:.4g}", tensor.scale)}};
   const std::string others = others_of(tensor, groups);
   if (!others.empty()) facts.push_back({"tensors with the same scale", others});
   if (!tensor.was_observed) return facts;
@@ -232,7 +232,7 @@ std::vector<html::Cell> row_of(const QuantizedTensor& tensor, const std::string&
   return row;
 }
 
-std::string note_on(const std::vector<QuantizedTensor>& tensors, toolkit::Precision type) {
+std::string note_on(const std::vector<QuantizedTensor>& tensors, report::Precision type) {
   const QuantizedTensor* worst = nullptr;
   for (const QuantizedTensor& tensor : tensors) {
     if (tensor.snr_db && (worst == nullptr || *tensor.snr_db < *worst->snr_db)) worst = &tensor;
@@ -248,7 +248,7 @@ std::string note_on(const std::vector<QuantizedTensor>& tensors, toolkit::Precis
 }
 
 html::Table add_tensors(html::Report& page, const Written& written, const std::vector<QuantizedTensor>& tensors,
-                        toolkit::Precision type) {
+                        report::Precision type) {
   html::Table table{
       .title = fmt::format("Tensors in {}", to_string(type)),
       .note = note_on(tensors, type),
@@ -257,7 +257,7 @@ html::Table add_tensors(html::Report& page, const Written& written, const std::v
                   {"lowest", Type::number, "of the observed values"},
                   {"highest", Type::number, "of the observed values"},
                   {"threshold", Type::number, fmt::format("value that becomes {}", largest_text(type))},
-                  {"scale", Type::number, type == toolkit::Precision::int8 ? "size of one step" : "value of 1"},
+                  {"scale", Type::number, type == report::Precision::int8 ? "size of one step" : "value of 1"},
                   {"saturated", Type::number, "share of values beyond the threshold, in percent"},
                   {"SNR", Type::number, "of the rounded tensor, in dB", true},
                   {"scale of", Type::code, "tensors that share a scale have the same name here"}}};
@@ -379,7 +379,7 @@ RelativeCost relative(const Int8Cost& cost, const Int8Cost& f32) {
   return {share(cost.weighted_multiply_adds(), f32.weighted_multiply_adds()), share(cost.bytes_moved, f32.bytes_moved)};
 }
 
-std::string label_of(const Int8Trial& trial, toolkit::Precision type) {
+std::string label_of(const Int8Trial& trial, report::Precision type) {
   return trial.kept == 0 ? fmt::format("all in {}", to_string(type)) : count_text(trial.kept, "layer") + " kept in f32";
 }
 

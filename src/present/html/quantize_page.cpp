@@ -31,7 +31,7 @@ const char* kind_in_16_bits(const report::QuantizedNode& node) {
   }
 }
 
-void add_kinds(html::Report& page, toolkit::Precision precision) {
+void add_kinds(html::Report& page, report::Precision precision) {
   const std::string type(to_string(precision));
   const auto add = [&](const char* key, const char* mark, std::string title, std::string meaning, html::Tone tone) {
     page.kinds.push_back(

@@ -208,8 +208,8 @@ std::string quality_text(const report::OutputFigures& output) {
   return text;
 }
 
-std::string largest_text(toolkit::Precision precision) {
-  return precision == toolkit::Precision::int8 ? "127 steps" : "448";
+std::string largest_text(report::Precision precision) {
+  return precision == report::Precision::int8 ? "127 steps" : "448";
 }
 
 }  // namespace graft::present

@@ -32,6 +32,6 @@ struct AppliedImprovement {
 /// Returns the figures of an output: "SNR 62.1 dB, largest error 0.01, ...".
 [[nodiscard]] std::string quality_text(const report::OutputFigures& output);
 /// Returns the quantized value of a tensor's threshold: "127 steps" for int8, "448" for f8.
-[[nodiscard]] std::string largest_text(toolkit::Precision precision);
+[[nodiscard]] std::string largest_text(report::Precision precision);
 
 }  // namespace graft::present

@@ -204,7 +204,7 @@ bool has_f32_tensor(const onnx::Node& node) {
 std::string_view narrow_name(onnx::ElementType type) { return type == onnx::ElementType::f16 ? "f16" : "bf16"; }
 
 double largest_number(onnx::ElementType type) {
-  return largest_of(type == onnx::ElementType::f16 ? verify::Precision::f16 : verify::Precision::bf16);
+  return verify::largest_of(type == onnx::ElementType::f16 ? report::Precision::f16 : report::Precision::bf16);
 }
 
 double smallest_number(onnx::ElementType type) {

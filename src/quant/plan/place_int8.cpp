@@ -186,7 +186,7 @@ QuantizedWeight quantize_weight(const onnx::TensorData& weight, std::size_t axis
 }
 
 onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type) {
-  onnx::Model prepared = prepare_for_types(model, verify::Precision::f16);
+  onnx::Model prepared = prepare_for_types(model, report::Precision::f16);
   if (type == EightBits::f8) {
     constexpr std::int64_t ir_of_f8 = 9;
     onnx::upgrade_opset(prepared, std::max(prepared.graph().opset(), onnx::f8_opset));

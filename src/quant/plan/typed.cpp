@@ -254,10 +254,11 @@ std::int64_t opset_of_bf16(const onnx::Model& model) {
 
 }  // namespace
 
-onnx::ElementType element_type_of(verify::Precision precision) {
-  if (precision == verify::Precision::int8)
-    throw Error(Error::Kind::internal, "element_type_of: int8 is not a floating-point type");
-  return precision == verify::Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
+onnx::ElementType element_type_of(report::Precision precision) {
+  if (has_8_bits(precision)) {
+    throw Error(Error::Kind::internal, "element_type_of: found a type of 8 bits; allowed are f16 and bf16");
+  }
+  return precision == report::Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
 const std::string& key_of(const onnx::Node& node) {
@@ -292,7 +293,7 @@ bool works_in_any_type(const onnx::Node& node) {
          std::none_of(node.outputs.begin(), node.outputs.end(), is_f32);
 }
 
-onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision) {
+onnx::Model prepare_for_types(const onnx::Model& model, report::Precision precision) {
   onnx::Model prepared = model.clone();
   for (onnx::Value* value : std::vector<onnx::Value*>(prepared.graph().inputs())) {
     if (value->initializer) prepared.graph().set_is_input(*value, false);
@@ -300,7 +301,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
   inline_functions(prepared, {.which = onnx::is_plain_call});
   adopt_drop_ins(prepared);
   upgrade_opset(prepared);
-  if (precision == verify::Precision::bf16) {
+  if (precision == report::Precision::bf16) {
     const std::int64_t needed = opset_of_bf16(prepared);
     try {
       upgrade_opset(prepared, needed);
@@ -314,7 +315,7 @@ onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precis
   return prepared;
 }
 
-std::string type_name(const TypedNode& node, verify::Precision precision) {
+std::string type_name(const TypedNode& node, report::Precision precision) {
   switch (node.type) {
     case NodeType::narrow: return std::string(to_string(precision));
     case NodeType::kept:

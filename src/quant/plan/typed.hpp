@@ -27,7 +27,7 @@ using report::AdjustedConstant;
 inline constexpr std::string_view precision_note = "graft.precision";
 
 /// Returns the element type of f16 or bf16. Throws Error (internal) for int8.
-[[nodiscard]] onnx::ElementType element_type_of(verify::Precision precision);
+[[nodiscard]] onnx::ElementType element_type_of(report::Precision precision);
 
 /// Returns the key of a node in plans: the name of its first output, which every node has.
 [[nodiscard]] const std::string& key_of(const onnx::Node& node);
@@ -44,7 +44,7 @@ inline constexpr std::string_view precision_note = "graft.precision";
 using NodeRefusal = std::function<std::optional<std::string>(const onnx::Node&)>;
 
 struct TypedOptions {
-  verify::Precision precision = verify::Precision::f16;
+  report::Precision precision = report::Precision::f16;
   bool typed_io = false;  ///< Whether the inputs and outputs of the model are converted as well.
   /// Whether nodes whose results a QuantizeLinear reads may be converted. Every int8 node must then be in `kept`.
   bool narrow_before_int8 = false;
@@ -73,7 +73,7 @@ struct TypedNode {
 
 /// Returns the type in which the node computes, "f16", "bf16", "f32" or "f64"; empty if it has no tensors of these
 /// types.
-[[nodiscard]] std::string type_name(const TypedNode& node, verify::Precision precision);
+[[nodiscard]] std::string type_name(const TypedNode& node, report::Precision precision);
 
 struct TypedModel {
   onnx::Model model;
@@ -85,7 +85,7 @@ struct TypedModel {
 /// Returns a copy in the form that make_typed expects: inputs with a default are constants, calls of functions that are
 /// not Graft's are inlined, the opset is 17 or the lowest that has the type, and types are inferred. The keys of its
 /// nodes stay valid in the result of make_typed.
-[[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, verify::Precision precision);
+[[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, report::Precision precision);
 
 /// Returns a note on the nodes in f64, which are not converted, and on what to do about them; nothing if there are
 /// none. `wanted` is the name of the type to which f32 nodes are converted.

@@ -45,7 +45,7 @@ struct Int8Options {
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
   /// The type, f16 or bf16, of nodes that are not int8. Nodes in which the type would cost too much accuracy stay in
   /// f32, and all of them do if the outputs would then miss the requested limits.
-  std::optional<verify::Precision> rest;
+  std::optional<report::Precision> rest;
   NodeRefusal refusal = {};  ///< Refuses nodes in the type `rest`. See TypedOptions::refusal.
   /// The largest allowed drop of the metric, in the metric's unit.
   std::optional<double> max_drop;
@@ -84,7 +84,7 @@ struct ChosenInt8 {
   std::optional<double> metric_f32;
   std::optional<double> metric_int8;
   std::optional<ChosenTypes> rest;  ///< The types of nodes that are not int8, if Int8Options::rest is set.
-  verify::Precision rest_precision = verify::Precision::f16;
+  report::Precision rest_precision = report::Precision::f16;
   bool met = true;
 
   /// Returns whether a node that is not int8 computes in `rest_precision` instead of f32.

@@ -175,7 +175,7 @@ std::vector<ChosenNode> describe_nodes(const TypedModel& typed, const KeptNodes&
 
 }  // namespace
 
-double limit_of(verify::Precision precision) { return verify::narrow_limit_db(element_type_of(precision)).value(); }
+double limit_of(report::Precision precision) { return verify::narrow_limit_db(element_type_of(precision)).value(); }
 
 std::vector<const ChosenNode*> ChosenTypes::kept() const {
   std::vector<const ChosenNode*> found;
@@ -206,7 +206,7 @@ ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model
   result.met = choice.score().meets(result.limit_db);
   if (choice.score().meets(wanted_db) && choice.kept.size() != before) give_back(trials, wanted_db, choice);
   result.typed = trials.typed_with(choice.kept);
-  if (auto note = note_on_f64(trials.prepared(), verify::to_string(options.precision))) {
+  if (auto note = note_on_f64(trials.prepared(), to_string(options.precision))) {
     result.notes.push_back(std::move(*note));
   }
   result.nodes = describe_nodes(result.typed, choice.kept, measured);

@@ -21,7 +21,7 @@ namespace graft::quant {
 using report::WhyKept;
 
 struct ChooseOptions {
-  verify::Precision precision = verify::Precision::f16;
+  report::Precision precision = report::Precision::f16;
   bool typed_io = false;          ///< Whether inputs and outputs are converted as well. See TypedOptions::typed_io.
   std::vector<std::string> keep;  ///< Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.
   std::vector<std::string> only;  ///< Patterns of all nodes that may leave f32; if empty, all may.
@@ -36,13 +36,13 @@ struct ChooseOptions {
   /// The decibels above the limit that the search tries to reach, because other inputs may have larger errors.
   double margin_db = 0;
   int threads = 0;
-  std::int64_t memory = std::int64_t{1} << 30;  ///< The memory in bytes for stored tensors. See LayerOptions::memory.
+  std::int64_t memory = std::int64_t{1} << 30;  ///< The memory in bytes for stored tensors. See VerifyOptions::memory.
   NodeRefusal refusal = {};                     ///< Refuses nodes in the narrow type. See TypedOptions::refusal.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
 /// Returns the default limit in dB: verify::narrow_limit_db, so that verify accepts a model that meets it.
-[[nodiscard]] double limit_of(verify::Precision precision);
+[[nodiscard]] double limit_of(report::Precision precision);
 
 /// A node, its type, and the reason for the type.
 struct ChosenNode {

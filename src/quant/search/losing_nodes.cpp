@@ -96,14 +96,14 @@ std::vector<NodeLoss> find_losses(TypeTrials& trials, const MeasuredTensors& mea
 }
 
 KeptNodes keep_losing(KeptNodes kept, const std::vector<NodeLoss>& losing, std::size_t count, std::size_t steps,
-                      verify::Precision precision) {
+                      report::Precision precision) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [node, lost_db, vanishes] = losing[i];
-    const std::string lost =
-        vanishes         ? fmt::format("computes numbers that are too small for {}", verify::to_string(precision))
-        : chooses(*node) ? std::string("selects elements by the order of numbers, which rounding changes")
-        : lost_db > verify::perfect_db ? "breaks"
-                                       : fmt::format("loses {:.0f} dB", lost_db);
+    const std::string lost = vanishes ? fmt::format("computes numbers that are too small for {}", to_string(precision))
+                             : chooses(*node)
+                                 ? std::string("selects elements by the order of numbers, which rounding changes")
+                             : lost_db > verify::perfect_db ? "breaks"
+                                                            : fmt::format("loses {:.0f} dB", lost_db);
     for (const onnx::Node* member : region(*node, steps)) {
       const std::string reason =
           member == node ? fmt::format("it {}", lost)

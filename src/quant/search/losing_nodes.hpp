@@ -26,6 +26,6 @@ struct NodeLoss {
 /// Returns the kept nodes and the first `count` of the losing nodes, each with the nodes that compute its inputs,
 /// `steps` steps back.
 [[nodiscard]] KeptNodes keep_losing(KeptNodes kept, const std::vector<NodeLoss>& losing, std::size_t count,
-                                    std::size_t steps, verify::Precision precision);
+                                    std::size_t steps, report::Precision precision);
 
 }  // namespace graft::quant

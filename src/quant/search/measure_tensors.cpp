@@ -115,7 +115,7 @@ MeasuredTensors measure_tensors(TypeTrials& trials, const KeptNodes& kept) {
   const ChooseOptions& options = trials.options();
   MeasuredTensors measured;
   const auto add = [&](const std::string& name, const onnx::TensorData& tensor) {
-    const verify::TypeEffect effect = type_effect(tensor, options.precision);
+    const verify::TypeEffect effect = verify::type_effect(tensor, options.precision);
     const auto [place, is_new] = measured.effects.try_emplace(name, effect);
     if (!is_new) place->second.add(effect);
   };
@@ -127,7 +127,7 @@ MeasuredTensors measure_tensors(TypeTrials& trials, const KeptNodes& kept) {
   // The sums inside nodes are measured in the same runs.
   onnx::Model with_sums = trials.prepared().clone();
   const SummingNodes summing =
-      options.precision == verify::Precision::f16 ? add_sums(with_sums.graph(), trials.graph(), kept) : SummingNodes{};
+      options.precision == report::Precision::f16 ? add_sums(with_sums.graph(), trials.graph(), kept) : SummingNodes{};
   std::map<std::string, verify::TensorRange, std::less<>> sums;
   verify::PartialRuns runs(trials.engine(), with_sums, runtime::OperatorKernels::functions, options.threads);
   runs.infer(trials.inputs());
@@ -159,10 +159,10 @@ void keep_makers_and_readers(KeptNodes& kept, const onnx::Value& value, WhyKept 
 }
 
 std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors& measured, const onnx::Graph& graph,
-                                         verify::Precision precision) {
+                                         report::Precision precision) {
   std::vector<MaskTensor> masks;
-  const double largest = largest_of(precision);
-  const std::string_view name = verify::to_string(precision);
+  const double largest = verify::largest_of(precision);
+  const std::string_view name = to_string(precision);
   for (const onnx::Value* value : graph.values()) {
     if (!is_f32(value) || value->constant()) continue;
     const verify::TypeEffect* found = measured.effect(value->name);
@@ -186,14 +186,14 @@ std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors&
   return masks;
 }
 
-void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, verify::Precision precision) {
-  const double largest = largest_of(precision);
+void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, report::Precision precision) {
+  const double largest = verify::largest_of(precision);
   for (const auto& [node, range] : measured.sums) {
     if (range.largest() <= largest && range.infinite == 0) continue;
     keep(kept, *node, WhyKept::sum,
          fmt::format("its internal sums reach {:.4g}, and the largest number of {} is {:g}",
                      range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
-                     verify::to_string(precision), largest));
+                     to_string(precision), largest));
   }
 }
 

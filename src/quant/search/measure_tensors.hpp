@@ -35,9 +35,9 @@ struct MaskTensor {
 /// Keeps the nodes that compute or read a tensor beyond the range of the type, or that counts further than it does.
 /// Returns the tensors beyond the range whose readers compute the same from minus infinity; their nodes are not kept.
 [[nodiscard]] std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors& measured,
-                                                       const onnx::Graph& graph, verify::Precision precision);
+                                                       const onnx::Graph& graph, report::Precision precision);
 /// Keeps the nodes whose internal sums are beyond the range of the type.
-void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, verify::Precision precision);
+void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, report::Precision precision);
 /// Keeps the nodes that compute or read a tensor.
 void keep_makers_and_readers(KeptNodes& kept, const onnx::Value& value, WhyKept why, const std::string& what);
 

@@ -100,7 +100,7 @@ verify::OutputFigures TypeTrials::judged(const onnx::Value& output, const runtim
 
 std::vector<verify::OutputFigures> TypeTrials::try_types(const KeptNodes& kept) {
   ++count_;
-  report_progress(fmt::format("trying {}, {} kept in f32", verify::to_string(options_.precision), kept.size()), count_,
+  report_progress(fmt::format("trying {}, {} kept in f32", to_string(options_.precision), kept.size()), count_,
                   most_trials);
   const TypedModel typed = typed_with(kept);
   const verify::PartialRuns runs(engine_, typed.model, runtime::OperatorKernels::functions, options_.threads);

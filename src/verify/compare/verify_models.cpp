@@ -16,7 +16,6 @@
 #include "verify/compare/choices.hpp"
 #include "verify/compare/ends.hpp"
 #include "verify/compare/rearrangement.hpp"
-#include "verify/compare/shared_options.hpp"
 #include "verify/inputs/random_values.hpp"
 #include "verify/inputs/unreached.hpp"
 #include "verify/judge/noisy_model.hpp"
@@ -75,6 +74,7 @@ class Verification {
         reference_(reference),
         candidate_(candidate),
         options_(options),
+        seeds_(options.seeds == 0 ? usual_seeds : options.seeds),
         quantized_(options.may_be_narrower && count_of_quantizing(candidate) > count_of_quantizing(reference)) {
     if (!options.may_be_narrower) return;
     reference_narrow_ = narrow_types(reference);
@@ -134,7 +134,7 @@ class Verification {
     }
     const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
     const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
-    const std::size_t total = options_.data.empty() ? options_.seeds + edges : options_.data.size();
+    const std::size_t total = options_.data.empty() ? seeds_ + edges : options_.data.size();
     for (std::size_t run = 0; run < total; ++run) {
       runtime::TensorMap inputs;
       runtime::TensorMap expected;
@@ -150,7 +150,7 @@ class Verification {
       }
       compare_run(run, inputs, expected, candidate->run(renamed(inputs)));
       report_.runs = run + 1;
-      if (options_.progress) options_.progress(run + 1, total);
+      if (options_.progress) options_.progress("comparing outputs", run + 1, total);
     }
     const bool all_paired =
         outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
@@ -174,9 +174,9 @@ class Verification {
  private:
   /// Compares outputs that one of the models has only as inner tensors.
   void find_inside() {
-    LayerOptions options;
-    options.seeds = options_.seeds;
-    copy_shared_options(options_, options);
+    VerifyOptions options = options_;
+    options.seeds = seeds_;
+    options.progress = {};
     // With the checked engine, compare_layers would compare the outputs again and call this function again.
     const LayerReport layers = compare_layers(engine_.unchecked(), reference_, candidate_, options);
     if (layers.runs != report_.runs) return;
@@ -271,12 +271,8 @@ class Verification {
 
   void run_made_up(runtime::CompiledModel& reference, std::size_t run, runtime::TensorMap& inputs,
                    runtime::TensorMap& expected) {
-    InputOptions options = run < options_.seeds ? InputOptions{.seed = run} : edge_inputs().at(run - options_.seeds);
-    options.dims = options_.dims;
-    options.shapes = options_.shapes;
-    options.ranges = options_.ranges;
-    options.offers_ranges = options_.offers_ranges;
-    if (run > 0 && run < options_.seeds) options.large_integers = options_.large_integers;
+    InputOptions options = options_.of_run(run < seeds_ ? InputOptions{.seed = run} : edge_inputs().at(run - seeds_));
+    if (run > 0 && run < seeds_) options.large_integers = options_.large_integers;
     inputs = made_up_.inputs(reference, reference_, options, expected);
     report_.ranges = made_up_.narrowed(options_.ranges);
     report_.large_integers = made_up_.large_integers();
@@ -452,6 +448,7 @@ class Verification {
   const onnx::Model& reference_;
   const onnx::Model& candidate_;
   const VerifyOptions& options_;
+  std::size_t seeds_;
   bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
@@ -470,6 +467,14 @@ class Verification {
 };
 
 }  // namespace
+
+void describe_comparison(report::ComparedModels& report, const onnx::Model& reference, const onnx::Model& candidate,
+                         const VerifyOptions& options) {
+  report.reference_file = reference.source;
+  report.candidate_file = candidate.source;
+  report.has_data = !options.data.empty();
+  report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
+}
 
 VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
                            const VerifyOptions& options) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/report/verify.hpp"
+#include "graft/setting.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/compare.hpp"
@@ -25,10 +26,15 @@ using report::ComparedOutput;
 using report::Verdict;
 using report::VerifyReport;
 
-/// The settings of verify_models.
+/// The number of verify_models' runs with synthetic inputs where the options set none.
+inline constexpr std::size_t usual_seeds = 3;
+
+/// The settings of verify_models and of compare_layers (verify/localize/layers.hpp).
 struct VerifyOptions {
-  std::size_t seeds = 3;  ///< Number of runs with synthetic inputs, if `data` is empty.
-  /// Whether to add runs with zeros, negative, large and small numbers, with another batch size.
+  /// Number of runs with synthetic inputs, if `data` is empty. 0: usual_seeds in verify_models; 1 in compare_layers, or
+  /// 2 where int8 is emulated.
+  std::size_t seeds = 0;
+  /// Whether to add runs with zeros, negative, large and small numbers, with another batch size. verify_models only.
   bool edge_values = false;
   /// The inputs of the runs. A name that the models do not have is refused.
   std::vector<runtime::TensorMap> data = {};
@@ -37,8 +43,8 @@ struct VerifyOptions {
   InputRanges ranges = {};  ///< Ranges of synthetic inputs; see InputOptions.
   /// Inputs with large integers in all runs but the first; see InputOptions.
   std::set<std::string, std::less<>> large_integers = {};
-  /// Replaces the default tolerances (network_tolerance, output_tolerance) and the noise floor. If only one of
-  /// `relative` and `absolute` is set, the other one is 0.
+  /// Replaces the default tolerances (network_tolerance, layer_tolerance, output_tolerance) and the noise floor. If
+  /// only one of `relative` and `absolute` is set, the other one is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
   /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.
@@ -46,19 +52,40 @@ struct VerifyOptions {
   runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
   runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
   int threads = 0;  ///< Number of threads; see runtime::CompileOptions.
-  /// Whether the models may have different formats. An input whose channel axis is at another position in the candidate
-  /// (NHWC, NCHW) is transposed for it, and outputs are then transposed too. An output that one model has only as an
-  /// inner tensor is found there.
+  /// Whether the models may have different formats, which compare_layers always supposes. An input whose channel axis
+  /// is at another position in the candidate (NHWC, NCHW) is transposed for it, and outputs are then transposed too. An
+  /// output that one model has only as an inner tensor is found there.
   bool across_formats = false;
-  /// Whether one model may be narrower than the other (f16 against f32) or quantized. f16 and bf16 tensors are then
-  /// rounded after the nodes that compute them, and results that depend on them have the tolerance of compare_layers.
+  /// Whether one model may be narrower than the other (f16 against f32) or quantized, as compare_layers supposes. f16
+  /// and bf16 tensors are then rounded after the nodes that compute them, and results that depend on them have the
+  /// tolerance of compare_layers.
   bool may_be_narrower = false;
   bool offers_ranges = true;     ///< Whether an error message may suggest to set `ranges`.
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
   bool finds_beyond_rounding = false;
-  std::function<void(std::size_t done, std::size_t total)> progress = {};  ///< Called after each run.
+  /// The maximum size in bytes of tensors that compare_layers keeps at a time. The models run once for each group of
+  /// tensors of this size.
+  std::int64_t memory = std::int64_t{1} << 30;
+  /// The names of `data` and `shapes` in messages.
+  Setting data_setting = Setting::data;
+  Setting shapes_setting = Setting::synthetic_shapes;
+  /// Called after each run, and by compare_layers after each step.
+  std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
+
+  /// Returns the options of one run's synthetic inputs with the sizes and ranges of these options.
+  [[nodiscard]] InputOptions of_run(InputOptions run) const {
+    run.dims = dims;
+    run.shapes = shapes;
+    run.ranges = ranges;
+    run.offers_ranges = offers_ranges;
+    return run;
+  }
 };
+
+/// Sets the files of a report, whether the caller gave inputs, and whether only the candidate is quantized.
+void describe_comparison(report::ComparedModels& report, const onnx::Model& reference, const onnx::Model& candidate,
+                         const VerifyOptions& options);
 
 /// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
 /// noise floor of the reference: how much rounding alone changes the reference on these inputs. In most cases the floor

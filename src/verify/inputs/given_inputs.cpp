@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
 #include "verify/compare/ends.hpp"
@@ -45,23 +46,22 @@ class GivenInputs {
 
   /// Returns the input with this name. Throws Error for a name that neither model has, and for sizes that neither model
   /// accepts.
-  [[nodiscard]] IoPair find(const std::string& option, const std::string& name,
-                            const std::vector<std::int64_t>& sizes) const {
+  [[nodiscard]] IoPair find(Setting option, const std::string& name, const std::vector<std::int64_t>& sizes) const {
     const IoPair pair = find(option, name);
     const auto fits = [&](const onnx::Value* value) {
       return value == nullptr || can_have(*value, sizes_for(*value, sizes));
     };
     if (!fits(pair.reference) && !fits(pair.candidate)) {
-      throw Error(
-          fmt::format("{} {}: [{}] fits neither model; {}; {}\nProvide it in the shape of one of them: for a model "
-                      "with its channels at another axis it is transposed",
-                      option, name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
+      throw Error(fmt::format(
+          "{} {}: [{}] fits neither model; {}; {}\nProvide it in the shape of one of them: for a model "
+          "with its channels at another axis it is transposed",
+          setting_name(option), name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
     }
     return pair;
   }
 
   /// Returns the input with this name. Throws Error for a name that neither model has.
-  [[nodiscard]] IoPair find(const std::string& option, const std::string& name) const {
+  [[nodiscard]] IoPair find(Setting option, const std::string& name) const {
     for (const IoPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
     }
@@ -74,7 +74,7 @@ class GivenInputs {
     for (const onnx::Value* input : fed_inputs(candidate_)) {
       if (input->name == name) return {.reference = nullptr, .candidate = input};
     }
-    throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", option, name,
+    throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", setting_name(option), name,
                             wanted_text(reference_), wanted_text(candidate_)));
   }
 
@@ -122,12 +122,11 @@ void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& can
 }
 
 /// Returns the given ranges under the names of the reference, and inferred ranges for other inputs.
-InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given,
-                            const std::string& option) {
+InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given) {
   InputRanges ranges;
   const GivenInputs inputs(reference, candidate);
   for (const auto& [name, range] : given) {
-    const onnx::Value* input = inputs.find(option, name).reference;
+    const onnx::Value* input = inputs.find(Setting::synthetic_ranges, name).reference;
     ranges.emplace(input == nullptr ? name : input->name, range);
   }
   ranges.merge(infer_input_ranges(reference));
@@ -167,11 +166,10 @@ std::set<std::string, std::less<>> find_large_integers(const onnx::Model& refere
 
 }  // namespace
 
-PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candidate, const VerifyOptions& options,
-                          const GivenNames& names) {
+PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candidate, const VerifyOptions& options) {
   const GivenInputs inputs(reference, candidate);
   PlacedShapes placed;
-  const auto place = [&](const std::string& option, const std::string& name, const std::vector<std::int64_t>& sizes) {
+  const auto place = [&](Setting option, const std::string& name, const std::vector<std::int64_t>& sizes) {
     const IoPair pair = inputs.find(option, name, sizes);
     for (const auto& [input, to] :
          {std::pair(pair.reference, &placed.reference), std::pair(pair.candidate, &placed.candidate)}) {
@@ -180,39 +178,37 @@ PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candi
       to->emplace(input->name, Shape(own.begin(), own.end()));
     }
   };
-  for (const auto& [name, sizes] : options.shapes) place(names.shapes, name, sizes);
+  for (const auto& [name, sizes] : options.shapes) place(options.shapes_setting, name, sizes);
   for (const runtime::TensorMap& data : options.data) {
-    for (const auto& [name, tensor] : data) place(names.data, name, tensor.dims);
+    for (const auto& [name, tensor] : data) place(options.data_setting, name, tensor.dims);
   }
   return placed;
 }
 
-void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
-                  const GivenNames& names) {
+void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options) {
   const GivenInputs inputs(reference, candidate);
   const auto given_shapes = std::exchange(options.shapes, {});
   for (const auto& [name, sizes] : given_shapes) {
-    const onnx::Value* input = inputs.find(names.shapes, name, sizes).reference;
+    const onnx::Value* input = inputs.find(options.shapes_setting, name, sizes).reference;
     options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
   }
   for (runtime::TensorMap& data : options.data) {
     const runtime::TensorMap given = std::exchange(data, {});
     for (const auto& [name, tensor] : given) {
-      const onnx::Value* input = inputs.find(names.data, name, tensor.dims).reference;
+      const onnx::Value* input = inputs.find(options.data_setting, name, tensor.dims).reference;
       const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
       data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
     }
   }
 }
 
-void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
-                     const GivenNames& names) {
+void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options) {
   if (!options.data.empty()) {
-    split_data(reference, candidate, options.data, names.data);
+    split_data(reference, candidate, options.data, std::string(setting_name(options.data_setting)));
     return;
   }
   fix_dynamic_dimensions(reference, candidate, options.shapes);
-  options.ranges = complete_ranges(reference, candidate, options.ranges, names.ranges);
+  options.ranges = complete_ranges(reference, candidate, options.ranges);
   options.large_integers = find_large_integers(reference, candidate, options.ranges);
 }
 

@@ -5,18 +5,10 @@
 #include <map>
 #include <string>
 
-#include "graft/setting.hpp"
 #include "onnx/model.hpp"
 #include "verify/compare/verify_models.hpp"
 
 namespace graft::verify {
-
-/// The names of the options in messages.
-struct GivenNames {
-  std::string data = std::string(setting_name(Setting::data));
-  std::string shapes = std::string(setting_name(Setting::synthetic_shapes));
-  std::string ranges = std::string(setting_name(Setting::synthetic_ranges));
-};
 
 /// The shapes of the caller's data and shapes, in the layout of each model's own inputs.
 struct PlacedShapes {
@@ -27,19 +19,17 @@ struct PlacedShapes {
 /// Returns the shapes of `data` and `shapes` of the options. Throws Error for a name that neither model has, and for
 /// sizes that neither model accepts.
 [[nodiscard]] PlacedShapes place_shapes(const onnx::Model& reference, const onnx::Model& candidate,
-                                        const VerifyOptions& options, const GivenNames& names = {});
+                                        const VerifyOptions& options);
 
 /// Converts `data` and `shapes` of the options to the names and the layout of the reference. Throws the errors of
 /// place_shapes.
-void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
-                  const GivenNames& names = {});
+void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options);
 
 /// Completes the options after place_inputs. Data are split into runs if a model has a fixed batch. Without data,
 /// dynamic dimensions of the reference that the candidate fixes get its sizes, ranges are converted to the names of the
 /// reference, missing ranges are inferred from the first layers of both models, and integers that may be large in both
 /// models are determined. Throws Error for a range of an input that neither model has, and for data whose size is not a
 /// multiple of a fixed batch.
-void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options,
-                     const GivenNames& names = {});
+void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options);
 
 }  // namespace graft::verify

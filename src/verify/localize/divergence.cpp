@@ -361,7 +361,7 @@ class DivergenceSearch {
       }
       return nodes;
     };
-    if (!state_.options.emulated) {
+    if (!state_.emulated) {
       const ModelPair models{
           .reference = state_.reference.model(),
           .candidate = state_.candidate.model(),

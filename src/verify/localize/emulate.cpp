@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -31,13 +30,6 @@ constexpr std::int64_t oldest_opset = 13;
 constexpr std::string_view rounding_note = "graft.rounding";
 constexpr double lowest_step = -128;
 constexpr double highest_step = 127;
-
-struct PrecisionName {
-  Precision precision;
-  std::string_view name;
-};
-constexpr std::array<PrecisionName, 3> names{
-    {{Precision::f16, "f16"}, {Precision::bf16, "bf16"}, {Precision::int8, "int8"}}};
 
 onnx::ElementType type_of(Precision precision) {
   return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
@@ -260,12 +252,6 @@ void round_tensors(onnx::Graph& graph, Precision precision, const Scales& scales
 
 }  // namespace
 
-std::string_view to_string(Precision precision) {
-  return std::find_if(names.begin(), names.end(),
-                      [&](const PrecisionName& entry) { return entry.precision == precision; })
-      ->name;
-}
-
 double largest_of(Precision precision) {
   constexpr double largest_f16 = 65504;
   constexpr double bf16_digits = 255;
@@ -274,8 +260,9 @@ double largest_of(Precision precision) {
     case Precision::f16: return largest_f16;
     case Precision::bf16: return std::ldexp(bf16_digits, bf16_exponent);
     case Precision::int8: return highest_step;
+    case Precision::f8: break;
   }
-  return 0;
+  throw Error(Error::Kind::internal, "largest_of: f8 is not emulated");
 }
 
 Scales int8_scales(const runtime::Engine& engine, const onnx::Model& model, const runtime::TensorMap& inputs,

@@ -5,10 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graft/report/layers.hpp"
+#include "graft/report/precision.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/figures.hpp"
@@ -16,13 +16,10 @@
 namespace graft::verify {
 
 using report::LargeConstant;
+using report::Precision;
 using report::RoundingEffect;
 
-enum class Precision : std::uint8_t { f16, bf16, int8 };
-/// Returns "f16", "bf16" or "int8".
-[[nodiscard]] std::string_view to_string(Precision precision);
-
-/// Returns the largest number of the type; for int8 the largest step, 127.
+/// Returns the largest number of the type; for int8 the largest step, 127. Throws Error (internal) for f8.
 [[nodiscard]] double largest_of(Precision precision);
 
 /// The size of an int8 step, by the name of the tensor.
@@ -38,7 +35,7 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// tensors can be inspected. Graft's operators stay single nodes.
 [[nodiscard]] onnx::Model with_open_functions(const onnx::Model& model);
 
-/// Returns the model as it would run in a narrow type, in standard operators and with inlined functions.
+/// Returns the model as it would run in f16, bf16 or int8, in standard operators and with inlined functions.
 ///
 /// y = Op(x) becomes y = Cast(Cast(Op(x), f16), f32) in f16, likewise in bf16, and y = Mul(Clip(Round(Div(Op(x),
 /// scale)), -128, 127), scale) in int8. Every f32 tensor, also in the bodies of If, Loop and Scan, is rounded after the

@@ -247,10 +247,9 @@ class PairComparison {
     if (difference.incomparable.empty() && is_real(reference.type) && compared.arranged.dims == candidate.dims) {
       layer.error = error_figures(compared.arranged, candidate);
     }
-    if (state_.options.emulated) {
+    if (state_.emulated) {
       const auto scale = state_.scales.find(layer.candidate.name);
-      layer.rounding =
-          rounding_effect(reference, *state_.options.emulated, scale == state_.scales.end() ? 1 : scale->second);
+      layer.rounding = rounding_effect(reference, *state_.emulated, scale == state_.scales.end() ? 1 : scale->second);
     }
     if (run == 0 && !(difference.selection && difference.equal())) check_output(row, reference, candidate);
     layer.difference = std::move(difference);

@@ -6,13 +6,15 @@
 namespace graft::verify {
 
 LayerState::LayerState(const runtime::Engine& engine, const onnx::Model& reference_model,
-                       const onnx::Model& candidate_model, const LayerOptions& given, Scales int8_scales)
+                       const onnx::Model& candidate_model, const VerifyOptions& given,
+                       std::optional<Precision> emulated_type, Scales int8_scales)
     : options(given),
+      emulated(emulated_type),
       scales(std::move(int8_scales)),
       reference(engine, reference_model, given.reference_kernels, given.threads),
       candidate(engine, candidate_model, given.candidate_kernels, given.threads),
       matcher(reference.model(), candidate.model()),
-      quantized(given.emulated == Precision::int8 || (quantizes(candidate_model) && !quantizes(reference_model))) {}
+      quantized(emulated_type == Precision::int8 || (quantizes(candidate_model) && !quantizes(reference_model))) {}
 
 void LayerState::tell(const std::string& what, std::size_t done, std::size_t total) const {
   if (options.progress) options.progress(what, done, total);
@@ -25,7 +27,7 @@ Tolerance LayerState::usual_tolerance(const LayerRow& row, onnx::ElementType lef
 }
 
 bool LayerState::may_have_floor(const Tolerance& tolerance) const {
-  return !options.relative && !options.absolute && !tolerance.snr_db && !options.emulated;
+  return !options.relative && !options.absolute && !tolerance.snr_db && !emulated;
 }
 
 bool LayerState::may_judge_choice(const LayerRow& row) const {

@@ -40,7 +40,8 @@ struct LayerRow {
 
 /// The shared state; see the top of this file.
 struct LayerState {
-  const LayerOptions& options;
+  const VerifyOptions& options;
+  std::optional<Precision> emulated;
   Scales scales;
   PartialRuns reference;
   PartialRuns candidate;
@@ -57,7 +58,7 @@ struct LayerState {
   LayerReport report{};
 
   LayerState(const runtime::Engine& engine, const onnx::Model& reference_model, const onnx::Model& candidate_model,
-             const LayerOptions& given, Scales int8_scales);
+             const VerifyOptions& given, std::optional<Precision> emulated_type, Scales int8_scales);
 
   [[nodiscard]] runtime::TensorMap for_candidate(const runtime::TensorMap& fed) const {
     return inputs_for(inputs, fed);

@@ -6,8 +6,6 @@
 
 #include "graft/error.hpp"
 #include "onnx/node_ref.hpp"
-#include "verify/compare/shared_options.hpp"
-#include "verify/compare/verify_models.hpp"
 #include "verify/localize/find_failure.hpp"
 #include "verify/localize/layer_state.hpp"
 
@@ -17,15 +15,20 @@ namespace {
 class Layers {
  public:
   Layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
-         const LayerOptions& options, Scales scales, bool trust_names)
-      : engine_(engine), trust_names_(trust_names), state_(engine, reference, candidate, options, std::move(scales)) {}
+         const VerifyOptions& options, std::optional<Precision> emulated, Scales scales, bool trust_names)
+      : engine_(engine),
+        trust_names_(trust_names),
+        state_(engine, reference, candidate, options, emulated, std::move(scales)) {}
 
   LayerReport run() {
     state_.report.ranges = state_.options.ranges;
     state_.inputs = pair_io(fed_inputs(state_.reference.model()), fed_inputs(state_.candidate.model()), "input",
                             state_.report.problems);
     if (!state_.report.problems.empty()) return std::move(state_.report);
-    const std::size_t runs = state_.options.data.empty() ? state_.options.seeds : state_.options.data.size();
+    // The scales of int8 are computed from the first run. The second run shows their error on other numbers.
+    const std::size_t usual_seeds = state_.emulated == Precision::int8 ? 2 : 1;
+    const std::size_t seeds = state_.options.seeds == 0 ? usual_seeds : state_.options.seeds;
+    const std::size_t runs = state_.options.data.empty() ? seeds : state_.options.data.size();
     for (std::size_t run = 0; run < runs; ++run) {
       const runtime::TensorMap inputs = inputs_of(run);
       const runtime::TensorMap renamed = state_.for_candidate(inputs);
@@ -62,11 +65,7 @@ class Layers {
 
   runtime::TensorMap inputs_of(std::size_t run) {
     if (!state_.options.data.empty()) return state_.options.data[run];
-    InputOptions made_up{.seed = run};
-    made_up.dims = state_.options.dims;
-    made_up.shapes = state_.options.shapes;
-    made_up.ranges = state_.options.ranges;
-    made_up.offers_ranges = true;
+    InputOptions made_up = state_.options.of_run({.seed = run});
     if (run > 0) made_up.large_integers = state_.options.large_integers;
     if (!whole_) {
       whole_ = engine_.compile(state_.reference.model(),
@@ -125,24 +124,25 @@ bool explains_more(const LayerReport& other, const LayerReport& report, const on
 }
 
 /// Returns options for comparing only the outputs in the same way.
-VerifyOptions outputs_alone(const LayerOptions& options) {
-  VerifyOptions outputs;
-  outputs.seeds = options.seeds;
-  copy_shared_options(options, outputs);
-  outputs.across_formats = true;
-  outputs.may_be_narrower = true;
-  return outputs;
+VerifyOptions outputs_alone(VerifyOptions options) {
+  if (options.seeds == 0) options.seeds = 1;
+  options.across_formats = true;
+  options.may_be_narrower = true;
+  options.finds_unreached = false;
+  options.finds_beyond_rounding = false;
+  options.progress = {};
+  return options;
 }
 
 LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference, const onnx::Model& candidate,
-                       const LayerOptions& options) {
+                       const VerifyOptions& options, std::optional<Precision> emulated) {
   // Parts that return inner tensors are run without the checks by a second engine, which are needed only for the
   // models' own results.
   const runtime::Engine& engine = any.unchecked();
-  if (!options.emulated) {
-    LayerReport report = Layers(engine, reference, candidate, options, {}, true).run();
+  if (!emulated) {
+    LayerReport report = Layers(engine, reference, candidate, options, {}, {}, true).run();
     if (may_be_misnamed(report)) {
-      LayerReport other = Layers(engine, reference, candidate, options, {}, false).run();
+      LayerReport other = Layers(engine, reference, candidate, options, {}, {}, false).run();
       if (explains_more(other, report, reference)) report = std::move(other);
     }
     const bool has_checks = &engine != &any;
@@ -155,7 +155,7 @@ LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference,
   }
   const onnx::Model opened = with_open_functions(candidate);
   Scales scales;
-  if (*options.emulated == Precision::int8) {
+  if (*emulated == Precision::int8) {
     std::vector<std::string> problems;
     const auto pairs = pair_io(fed_inputs(reference), fed_inputs(candidate), "input", problems);
     runtime::TensorMap inputs;
@@ -164,29 +164,25 @@ LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference,
     } else {
       const std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(
           reference, {.kernels = options.reference_kernels, .extra_outputs = {}, .threads = options.threads});
-      InputOptions made_up;
-      made_up.dims = options.dims;
-      made_up.shapes = options.shapes;
-      made_up.ranges = options.ranges;
-      made_up.offers_ranges = true;
       runtime::TensorMap ignored;
-      inputs = MadeUpInputs().inputs(*compiled, reference, made_up, ignored);
+      inputs = MadeUpInputs().inputs(*compiled, reference, options.of_run({}), ignored);
     }
     scales = int8_scales(engine, opened, inputs_for(pairs, inputs), options.candidate_kernels, options.threads,
                          options.memory);
   }
-  const onnx::Model emulated = emulate(opened, *options.emulated, scales);
-  LayerReport report = Layers(engine, with_open_functions(reference), emulated, options, std::move(scales), true).run();
-  report.large_constants = large_constants(opened, *options.emulated);
-  report.emulated = std::string(to_string(*options.emulated));
+  const onnx::Model rounded = emulate(opened, *emulated, scales);
+  LayerReport report =
+      Layers(engine, with_open_functions(reference), rounded, options, emulated, std::move(scales), true).run();
+  report.large_constants = large_constants(opened, *emulated);
+  report.emulated = std::string(to_string(*emulated));
   return report;
 }
 
 }  // namespace
 
 LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
-                           const LayerOptions& options) {
-  LayerReport report = run_layers(engine, reference, candidate, options);
+                           const VerifyOptions& options, std::optional<Precision> emulated) {
+  LayerReport report = run_layers(engine, reference, candidate, options, emulated);
   describe_comparison(report, reference, candidate, options);
   return report;
 }

@@ -1,51 +1,20 @@
 // Runs two models on the same inputs on the CPU and compares them tensor by tensor.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "graft/report/layers.hpp"
 #include "onnx/model.hpp"
 #include "runtime/engine.hpp"
 #include "verify/compare/compare.hpp"
-#include "verify/inputs/input_ranges.hpp"
+#include "verify/compare/verify_models.hpp"
 #include "verify/localize/emulate.hpp"
 
 namespace graft::verify {
 
 using report::ComparedLayer;
 using report::Divergence;
-using report::Verdict;
-
-struct LayerOptions {
-  std::size_t seeds = 1;                      ///< Number of runs with synthetic inputs; see VerifyOptions.
-  std::vector<runtime::TensorMap> data = {};  ///< Inputs of the runs; see VerifyOptions.
-  std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
-  std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
-  InputRanges ranges = {};                                 ///< Ranges of synthetic inputs; see InputOptions.
-  std::set<std::string, std::less<>> large_integers = {};  ///< Inputs with large integers; see VerifyOptions.
-  /// Replaces layer_tolerance and output_tolerance. If only one of `relative` and `absolute` is set, the other one is
-  /// 0.
-  std::optional<double> relative = {};
-  std::optional<double> absolute = {};
-  /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.
-  std::optional<double> snr_db = {};
-  runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
-  runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
-  int threads = 0;
-  /// If set, the candidate is compared after `emulate`, with the scales of run 0.
-  std::optional<Precision> emulated = {};
-  /// The maximum size in bytes of tensors that are kept at a time. The models run once for each group of tensors of
-  /// this size.
-  std::int64_t memory = std::int64_t{1} << 30;
-  std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
-};
 
 /// Returns the tolerance of a tensor inside a network. f32 against f32: network_tolerance. If one of the tensors is f16
 /// or bf16 or is computed from such a type (see rounding_type): 16 epsilon of that type, relative and of the largest.
@@ -97,8 +66,10 @@ struct LayerReport : report::LayersReport {
 /// Inputs and outputs are paired as in verify_models; an input whose channel axis is at another position in the
 /// candidate (NHWC, NCHW) is transposed for it. Both models compute in f32, and f16 and bf16 tensors are rounded after
 /// the nodes that compute them. If the engine has checks (Engine::checked), they are applied to the outputs, always or
-/// when the outputs differ, unless a type is emulated. Throws Error if the reference cannot run.
+/// when the outputs differ, unless a type is emulated. If `emulated` is set, the candidate is compared after `emulate`,
+/// with the scales of run 0. Throws Error if the reference cannot run.
 [[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference,
-                                         const onnx::Model& candidate, const LayerOptions& options = {});
+                                         const onnx::Model& candidate, const VerifyOptions& options = {},
+                                         std::optional<Precision> emulated = {});
 
 }  // namespace graft::verify

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace graft::toolkit {
+namespace graft::report {
 
 enum class Precision : std::uint8_t {
   f16,
@@ -37,4 +37,4 @@ enum class Precision : std::uint8_t {
   return name == "f8" || name == "fp8" ? std::optional(Precision::f8) : std::nullopt;
 }
 
-}  // namespace graft::toolkit
+}  // namespace graft::report
