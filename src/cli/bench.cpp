@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/page.hpp"

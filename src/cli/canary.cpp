@@ -10,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/dimensions.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
-#include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/cut.hpp"

@@ -1,18 +1,96 @@
-// Adds the arguments and converts their values.
+// Adds the arguments and converts their values. Paths are compared after following links, whether the files exist or
+// not.
 #include "cli/model_arguments.hpp"
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "cli/dimensions.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 
 namespace graft::cli {
+namespace {
+
+bool is_one_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(a, b, ignored)) return true;
+  const std::filesystem::path first = std::filesystem::weakly_canonical(std::filesystem::absolute(a, ignored), ignored);
+  const std::filesystem::path second =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(b, ignored), ignored);
+  return !first.empty() && first == second;
+}
+
+}  // namespace
+
+void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read) {
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const NamedFile& file = written[i];
+    // Writing to a device such as /dev/null overwrites no file.
+    std::error_code ignored;
+    if (std::filesystem::exists(file.path, ignored) && !std::filesystem::is_regular_file(file.path, ignored)) continue;
+    for (const NamedFile& other : read) {
+      if (!is_one_file(file.path, other.path)) continue;
+      throw Error(fmt::format("{} {}: this file is {}, which is never overwritten\nChoose another name for the result",
+                              file.what, file.path, other.what));
+    }
+    for (std::size_t k = 0; k < i; ++k) {
+      if (!is_one_file(file.path, written[k].path)) continue;
+      throw Error(fmt::format("{} {}: {} writes the same file\nChoose different names for them", file.what, file.path,
+                              written[k].what));
+    }
+  }
+}
+
+TypedShapes parse_shapes(const std::string& option, const std::vector<std::string>& texts, bool unknown_allowed) {
+  TypedShapes shapes;
+  for (const std::string& text : texts) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(fmt::format("{} {}: {}\nWrite NAME:SIZES, for example image:1x3x224x224{}", option, text, why,
+                              unknown_allowed ? ", with ? for a dynamic size" : ""));
+    };
+    // Names may contain colons, so that the last colon ends the name. --shapes and --data use an equals sign instead.
+    const std::size_t colon = text.find_last_of(":=");
+    if (colon == std::string::npos || colon == 0) refuse("there is no name before a colon");
+    std::vector<std::int64_t> sizes;
+    std::string_view rest = std::string_view(text).substr(colon + 1);
+    while (true) {
+      const std::string_view part = rest.substr(0, rest.find('x'));
+      std::int64_t size = -1;
+      if (!(unknown_allowed && (part == "?" || part == "-1"))) {
+        const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
+        if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is not a size", part));
+        if (size < 1) refuse(fmt::format("found a size of {}, the minimum is 1", size));
+      }
+      sizes.push_back(size);
+      if (part.size() == rest.size()) break;
+      rest = rest.substr(part.size() + 1);
+    }
+    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second) refuse("this input is given twice");
+  }
+  return shapes;
+}
+
+toolkit::Tensors read_tensors(const Console& console, const std::string& option,
+                              const std::vector<std::string>& sources) {
+  toolkit::Tensors tensors = toolkit::read_tensors(sources, option);
+  for (const std::string& warning : toolkit::nan_warnings(tensors, option)) console.warn(warning);
+  return tensors;
+}
+
+std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& sources) {
+  std::vector<NamedFile> files;
+  for (const std::filesystem::path& file : toolkit::tensor_files(sources)) {
+    files.push_back({"a file of " + option, file.string()});
+  }
+  return files;
+}
 
 std::vector<NamedFile> files_of(const ModelArguments& arguments, std::vector<NamedFile> others) {
   others.push_back({"the input model", arguments.model});

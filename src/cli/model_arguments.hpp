@@ -1,16 +1,45 @@
-// The arguments that name a model of any format, shared by the commands that read one.
+// The arguments that several commands have: a model of any format, shapes, tensors, and the files that they read and
+// write.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/output_files.hpp"
 #include "cli/program.hpp"
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/tensor.hpp"
 
 namespace graft::cli {
+
+/// A file of the command line and its role: "-o", "the model itself".
+struct NamedFile {
+  std::string what;
+  std::string path;  ///< Empty if the option was not given.
+};
+
+/// Throws Error if a file to be written is also read or would be written twice, even under different names. Commands
+/// call it before long work.
+void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read);
+
+/// The shapes by name. The size -1 stands for "?" or "-1", a dimension that stays unknown.
+using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
+
+/// Parses strings such as NAME:1x3x8x8 or NAME=1x3x8x8; "?" and "-1" are allowed as sizes if `unknown_allowed`. Throws
+/// Error, quoting the option, for other strings, for a size below 1, and for a name that occurs twice.
+[[nodiscard]] TypedShapes parse_shapes(const std::string& option, const std::vector<std::string>& texts,
+                                       bool unknown_allowed);
+
+/// Reads the tensors of an option, as toolkit::read_tensors does, and prints a warning for each tensor that contains
+/// NaN.
+[[nodiscard]] toolkit::Tensors read_tensors(const Console& console, const std::string& option,
+                                            const std::vector<std::string>& sources);
+
+/// Returns the files of the tensors, for check_files_apart.
+[[nodiscard]] std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& sources);
 
 struct ModelArguments {
   std::string model;

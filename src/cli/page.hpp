@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/output_files.hpp"
+#include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "present/html/report.hpp"
 

@@ -13,7 +13,6 @@
 #include "cli/interrupts.hpp"
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
-#include "cli/tensors.hpp"
 #include "graft/error.hpp"
 #include "graft/report/run.hpp"
 #include "graft/toolkit/cut.hpp"

@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/dimensions.hpp"
 #include "cli/engine_option.hpp"
+#include "cli/model_arguments.hpp"
 #include "cli/page.hpp"
 #include "cli/program.hpp"
-#include "cli/tensors.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/verify_layers.hpp"

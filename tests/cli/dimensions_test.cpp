@@ -1,5 +1,5 @@
 // Tests how shapes on the command line are parsed.
-#include "cli/dimensions.hpp"
+#include "cli/model_arguments.hpp"
 
 #include <gtest/gtest.h>
 
