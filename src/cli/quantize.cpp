@@ -20,7 +20,6 @@
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
-#include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/files.hpp"
 #include "graft/toolkit/import.hpp"
@@ -147,35 +146,14 @@ bool is_path(const std::vector<std::string>& data) {
          (data.front().find('=') == std::string::npos || std::filesystem::exists(data.front(), problem));
 }
 
-std::string quoted(const std::string& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
-  if (text.find_first_not_of(plain) == std::string::npos) return text;
-  return shell_quoted(text);
-}
-
-/// Returns the command for the shell with the model's path in place of every {}, or at the end if there is no {}. A
-/// path without characters that a shell interprets is not quoted, so that {} may also be inside quotes.
-std::string with_model(const std::string& command, const std::filesystem::path& model) {
-  constexpr std::string_view place = "{}";
-  const std::string name = quoted(model.string());
-  if (command.find(place) == std::string::npos) return command + " " + name;
-  std::string result = command;
-  for (std::size_t at = result.find(place); at != std::string::npos; at = result.find(place, at + name.size())) {
-    result.replace(at, place.size(), name);
-  }
-  return result;
-}
-
 /// Returns a function that measures a model with the command. With -v the command's standard error is printed. Ctrl-C
 /// also ends the command.
 toolkit::Metric metric_of(const Console& console, const std::string& command) {
   return [&console, command](const toolkit::Model& model) {
     const DeferInterrupts defer;
-    return toolkit::measure({.text = command,
-                             .with_model = [&](const std::filesystem::path& file) { return with_model(command, file); },
-                             .on_error = [&](std::string_view line) { console.detail(line); },
-                             .cancel = interruption()},
-                            model);
+    return toolkit::measure(
+        {.text = command, .on_error = [&](std::string_view line) { console.detail(line); }, .cancel = interruption()},
+        model);
   };
 }
 

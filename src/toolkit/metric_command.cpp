@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/shell_quoted.hpp"
 #include "engine/process.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
@@ -34,6 +35,25 @@ std::optional<double> finite_number(std::string_view text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+/// Returns a path without quotes if it has no characters that a shell interprets, so that {} may also be inside quotes.
+std::string quoted(const std::string& text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+";
+  if (text.find_first_not_of(plain) == std::string::npos) return text;
+  return shell_quoted(text);
+}
+
+/// Returns the command for the shell with the model's path in place of every {}, or at the end if there is no {}.
+std::string with_model(const std::string& command, const std::filesystem::path& model) {
+  constexpr std::string_view place = "{}";
+  const std::string name = quoted(model.string());
+  if (command.find(place) == std::string::npos) return command + " " + name;
+  std::string result = command;
+  for (std::size_t at = result.find(place); at != std::string::npos; at = result.find(place, at + name.size())) {
+    result.replace(at, place.size(), name);
+  }
+  return result;
 }
 
 /// Returns the last 80 characters of a line.
@@ -76,7 +96,7 @@ double measure(const MetricCommand& command, const Model& model) {
   onnx::write_onnx(model_of(model), path);
   Said said;
   const engine::ProcessResult ended =
-      engine::run_process({"sh", "-c", command.with_model(path)}, {},
+      engine::run_process({"sh", "-c", with_model(command.text, path)}, {},
                           {.on_output =
                                [&](std::string_view line) {
                                  if (!trimmed(line).empty()) said.last = trimmed(line);

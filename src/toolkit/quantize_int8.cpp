@@ -20,9 +20,7 @@ namespace {
 
 quant::CalibrationData open_data(const Int8Options& options, const runtime::TensorMap& tensors,
                                  const onnx::Model& model) {
-  std::optional<quant::ImageRecipe> recipe;
-  if (!options.recipe.empty()) recipe = quant::read_image_recipe(options.recipe);
-  if (!options.data.empty()) return open_calibration_data(options.data, model, recipe, options.samples);
+  if (!options.data.empty()) return quant::open_calibration_data(options.data, model, options.recipe, options.samples);
   if (tensors.empty()) return {};
   return quant::calibration_data_of(tensors, model, options.samples);
 }
@@ -47,9 +45,8 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
   graft::quant::Int8Options choice;
   choice.type = options.precision == Precision::f8 ? quant::EightBits::f8 : quant::EightBits::int8;
   choice.improve = given.improve;
-  const ThresholdMethod usual = given.percentile ? ThresholdMethod::percentile : quant::usual_method(choice.type);
-  choice.thresholds.method = given.calibration.value_or(usual);
-  if (given.percentile) choice.thresholds.percentile = *given.percentile;
+  choice.calibration = given.calibration;
+  choice.percentile = given.percentile;
   choice.keep = options.keep;
   choice.only = options.only;
   if (!given.cache.empty()) choice.cache = quant::read_calibration_cache(given.cache);
@@ -65,42 +62,6 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
   }
   if (given.judged) choice.judged = *given.judged;
   return choice;
-}
-
-report::NodeRole role_of(quant::Int8Kind kind) {
-  switch (kind) {
-    case quant::Int8Kind::computes: return report::NodeRole::computes;
-    case quant::Int8Kind::moves: return report::NodeRole::moves;
-    case quant::Int8Kind::follows: return report::NodeRole::fused;
-    case quant::Int8Kind::kept: return report::NodeRole::kept;
-    case quant::Int8Kind::none: break;
-  }
-  return report::NodeRole::none;
-}
-
-/// Returns how a node runs in int8 or f8, or why it does not.
-std::string explanation(const quant::Int8Node& node, quant::EightBits eight_bits) {
-  const std::string_view type = to_string(eight_bits);
-  switch (node.kind) {
-    case quant::Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
-    case quant::Int8Kind::moves: return fmt::format("passes {} on", type);
-    case quant::Int8Kind::follows:
-      return fmt::format("computes on the sums of the {} node before it, before they are rounded", type) +
-             (node.reason.empty() ? "" : "; " + node.reason);
-    case quant::Int8Kind::kept: return node.reason;
-    case quant::Int8Kind::none: break;
-  }
-  return "it computes nothing in f32";
-}
-
-QuantizedNode report_of(const quant::Int8Node& node, const quant::ChosenInt8& chosen) {
-  QuantizedNode made{.node = node.node,
-                     .role = role_of(node.kind),
-                     .type = std::string(chosen.is_in_the_rest(node) ? to_string(chosen.rest_precision)
-                                                                     : to_string(node.kind, chosen.plan.type)),
-                     .explanation = explanation(node, chosen.plan.type)};
-  if (node.kind == quant::Int8Kind::kept) made.why = node.by_form ? report::WhyKept::form : report::WhyKept::kept;
-  return made;
 }
 
 report::AppliedImprovements improvements_of(const quant::ChosenInt8& chosen) {
@@ -136,15 +97,15 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
     common.snr_db = options.limit_db;
     report.check = check_values(model, chosen.placed.model, common, options.engine, options.watch);
   }
-  for (const quant::Int8Node& node : chosen.plan.nodes) report.nodes.push_back(report_of(node, chosen));
+  report.nodes = chosen.reported_nodes();
   report.meets_limits = chosen.met;
   report.limit_db = options.limit_db;
   report.improvements = improvements_of(chosen);
   report.notes = std::move(chosen.notes);
   report.outputs = std::move(chosen.outputs);
   report.plain_outputs = std::move(chosen.plain);
-  if (!choice.cache) report.method = choice.thresholds.method;
-  report.percentile = choice.thresholds.percentile;
+  if (!choice.cache) report.method = choice.thresholds().method;
+  report.percentile = choice.thresholds().percentile;
   report.samples = chosen.samples;
   report.judged = chosen.judged;
   report.has_own_metric = static_cast<bool>(choice.metric);

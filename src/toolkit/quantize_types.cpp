@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "core/comparison_text.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
@@ -94,50 +93,6 @@ bool raise_margin(const report::VerifyReport& report, quant::ChooseOptions& opti
   return lacking_db > 0;
 }
 
-report::NodeRole role_of(quant::NodeType type) {
-  switch (type) {
-    case quant::NodeType::narrow: return report::NodeRole::computes;
-    case quant::NodeType::kept: return report::NodeRole::kept;
-    case quant::NodeType::follows: return report::NodeRole::follows;
-    case quant::NodeType::none: break;
-  }
-  return report::NodeRole::none;
-}
-
-/// Returns why a node has its type. For a node in f16 or bf16, these are the range of its first output and the effect
-/// of rounding.
-std::string explanation(const quant::ChosenNode& node) {
-  switch (node.node.type) {
-    case quant::NodeType::kept: return node.node.reason;
-    case quant::NodeType::follows: return "all its neighbors are in f32";
-    case quant::NodeType::none:
-      if (node.node.before == onnx::ElementType::f64) return "it is f64, which stays";
-      return node.node.before ? fmt::format("it is already in {}", to_string(*node.node.before))
-                              : "it computes nothing in f32";
-    case quant::NodeType::narrow: break;
-  }
-  if (!node.has_figures) return "it reads its inputs as they are, and has no f32 output";
-  const std::string lost = report::rounding_text(node.rounding);
-  return fmt::format("{}{}{}", report::range_text(node.range),
-                     node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
-                     lost.empty() ? "" : ", " + lost);
-}
-
-QuantizedNode report_of(const quant::ChosenNode& node, Precision precision) {
-  return {.node = node.node.node,
-          .role = role_of(node.node.type),
-          .type = type_name(node.node, precision),
-          .why = node.why,
-          .explanation = explanation(node),
-          .has_figures = node.has_figures,
-          .lowest = node.range.lowest,
-          .highest = node.range.highest,
-          .overflow = node.rounding.overflow,
-          .underflow = node.rounding.underflow,
-          .subnormal = node.rounding.subnormal,
-          .rounding_snr_db = node.rounding.snr_db};
-}
-
 }  // namespace
 
 QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, const runtime::TensorMap& data,
@@ -178,7 +133,7 @@ QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options
     const bool is_kept = keep_what_decides(model, *check.report, steps_to_keep[attempt], choice);
     if (!is_raised && !is_kept) break;
   }
-  for (const quant::ChosenNode& node : chosen.nodes) report.nodes.push_back(report_of(node, choice.precision));
+  report.nodes = chosen.reported_nodes(choice.precision);
   report.meets_limits = chosen.met;
   report.limit_db = chosen.limit_db;
   report.notes = std::move(chosen.notes);

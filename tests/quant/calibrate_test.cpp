@@ -13,6 +13,7 @@
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
+#include "quant/calibrate/images.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/compare/figures.hpp"
@@ -241,7 +242,7 @@ io::NpyArray numbers(std::vector<std::int64_t> shape, float scale) {
 TEST_F(Calibrating, CountsEveryTensorOfEverySample) {
   const onnx::Model model = small_model();
   write_npy(folder_ / "x.npy", numbers({10, 3, 8, 8}, 0.01F));
-  const CalibrationData data = open_calibration_data(folder_ / "x.npy", model, std::nullopt);
+  const CalibrationData data = open_calibration_data(folder_ / "x.npy", model);
   EXPECT_EQ(data.count, 10);
   EXPECT_THAT(floating_tensors(model), ElementsAre("x", "a", "b", "y"));
   const Calibration found = calibrate(runtime::default_engine(), model, floating_tensors(model), data, {.threads = 1});
@@ -272,7 +273,7 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
     write_npy(folder_ / "data" / (std::to_string(100 + i) + ".npy"), numbers({1, 3, 8, 8}, static_cast<float>(i % 7)));
   }
   const std::vector<std::string> tensors = floating_tensors(model);
-  const CalibrationData data = open_calibration_data(folder_ / "data", model, std::nullopt);
+  const CalibrationData data = open_calibration_data(folder_ / "data", model);
   ASSERT_EQ(data.count, 23);
   CalibrateOptions options{.threads = 1, .state = folder_ / "state.npz", .save_seconds = 0};
   options.progress = [](std::int64_t done, std::int64_t /*total*/) {
@@ -302,7 +303,7 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
                                              "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
   EXPECT_THAT(refused(other, tensors, data), ThrowsMessage<Error>(HasSubstr("another model")));
   write_npy(folder_ / "data" / "999.npy", numbers({1, 3, 8, 8}, 1));
-  const CalibrationData more = open_calibration_data(folder_ / "data", model, std::nullopt);
+  const CalibrationData more = open_calibration_data(folder_ / "data", model);
   EXPECT_THAT(refused(model, tensors, more), ThrowsMessage<Error>(HasSubstr("another set of data")));
   const std::string bytes = bytes_of_file(options.state);
   std::ofstream(options.state, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
@@ -313,9 +314,10 @@ TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
   const onnx::Model model = small_model();
   write_png(folder_ / "b.png", striped(9, 12));
   write_jpeg(folder_ / "a.jpg", striped(16, 16));
-  EXPECT_THAT([&] { (void)open_calibration_data(folder_, model, std::nullopt); },
+  EXPECT_THAT([&] { (void)open_calibration_data(folder_, model); },
               ThrowsMessage<Error>(HasSubstr("images need a recipe")));
-  const ImageRecipe recipe = parse_image_recipe("{resize: 8, crop: 8, scale: 0.00392}", "r.yaml");
+  const std::filesystem::path recipe = folder_ / "r.yaml";
+  std::ofstream(recipe) << "{resize: 8, crop: 8, scale: 0.00392}";
   const CalibrationData data = open_calibration_data(folder_, model, recipe);
   EXPECT_EQ(data.count, 2);
   EXPECT_THAT(data.sample(0).at("x").dims, ElementsAre(1, 3, 8, 8));
@@ -328,8 +330,7 @@ TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
 TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
   const onnx::Model model = small_model();
   const auto expect_refused = [&](const std::filesystem::path& path, const std::string& message) {
-    EXPECT_THAT([&] { (void)open_calibration_data(path, model, std::nullopt); },
-                ThrowsMessage<Error>(HasSubstr(message)));
+    EXPECT_THAT([&] { (void)open_calibration_data(path, model); }, ThrowsMessage<Error>(HasSubstr(message)));
   };
   expect_refused(folder_ / "none", "no such file or folder");
   expect_refused(folder_, "neither images nor arrays");
@@ -337,8 +338,8 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
   expect_refused(folder_ / "two.npz",
                  "there is no array for the input 'x'; the file has p (f32 4x3x8x8), q (f32 4x3x8x8)");
   io::write_npz(folder_ / "label.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"label", numbers({4}, 1)}});
-  EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt).count, 4);
-  EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, std::nullopt, 3).count, 3);
+  EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model).count, 4);
+  EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, {}, 3).count, 3);
   write_npy(folder_ / "empty.npy", numbers({0, 3, 8, 8}, 1));
   expect_refused(folder_ / "empty.npy", "has 0 samples, and one run needs 1");
 }

@@ -37,7 +37,7 @@ class ChooseInt8 : public testing::Test {
  private:
   std::filesystem::path folder_ = golden_folder().parent_path().parent_path() / "examples" / "digits";
   onnx::Model model_ = onnx::read_onnx(folder_ / "digits.onnx");
-  CalibrationData data_ = open_calibration_data(folder_ / "digits_test.npz", model_, std::nullopt, 96);
+  CalibrationData data_ = open_calibration_data(folder_ / "digits_test.npz", model_, {}, 96);
 };
 
 TEST_F(ChooseInt8, AllFiveLayers) {
@@ -75,7 +75,6 @@ TEST_F(ChooseInt8, ALimitKeepsLayersAndTheRestIsF16) {
 TEST_F(ChooseInt8, InF8AllFiveLayersToo) {
   Int8Options options;
   options.type = EightBits::f8;
-  options.thresholds.method = usual_method(options.type);
   options.improve = {.equalize = true, .smooth = true, .bias = true};
   const ChosenInt8 chosen = choose(options);
   EXPECT_EQ(std::count_if(chosen.plan.nodes.begin(), chosen.plan.nodes.end(),
@@ -96,7 +95,7 @@ TEST_F(ChooseInt8, WhatIsOfInt8IsRefusedInF8) {
   options.improve.round = true;
   EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("whole steps of int8")));
   options.improve.round = false;
-  options.thresholds.method = ThresholdMethod::entropy;
+  options.calibration = ThresholdMethod::entropy;
   EXPECT_THAT([&] { (void)choose(options); }, ThrowsMessage<Error>(HasSubstr("entropy counts 128 steps of int8")));
 }
 

@@ -23,7 +23,7 @@
 namespace {
 
 graft::quant::CalibrationData open_data(const char* path, const graft::onnx::Model& model) {
-  return graft::quant::open_calibration_data(path, model, std::nullopt);
+  return graft::quant::open_calibration_data(path, model);
 }
 
 void correct(graft::onnx::Model& model, char** arguments) {

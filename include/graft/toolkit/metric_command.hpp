@@ -1,7 +1,6 @@
 // Measures the quality of a model with a command of the user.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -14,9 +13,8 @@ namespace graft::toolkit {
 
 /// A command that prints the quality of a model file.
 struct MetricCommand {
-  std::string text;  ///< The command as the user wrote it, for messages.
-  /// Returns the command that the shell runs for a model file.
-  std::function<std::string(const std::filesystem::path& model)> with_model;
+  /// The command for the shell, in which each {} stands for the model's file. Without {}, the file follows the command.
+  std::string text;
   std::function<void(std::string_view line)> on_error = {};  ///< Receives each line of the command's standard error.
   CancelToken cancel = {};                                   ///< Ends the command and the call.
 };

@@ -9,12 +9,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "graft/error.hpp"
 #include "io/npy.hpp"
 #include "onnx/bytes_part.hpp"
+#include "quant/calibrate/images.hpp"
 #include "verify/compare/ends.hpp"
 
 namespace graft::quant {
@@ -222,7 +224,9 @@ const onnx::Value& input_for_images(const std::vector<const onnx::Value*>& input
 }
 
 CalibrationData from_folder(const std::filesystem::path& folder, const std::vector<const onnx::Value*>& inputs,
-                            const std::optional<ImageRecipe>& recipe) {
+                            const std::filesystem::path& recipe_file) {
+  std::optional<ImageRecipe> recipe;
+  if (!recipe_file.empty()) recipe = read_image_recipe(recipe_file);
   const std::vector<std::filesystem::path> files = files_in(folder);
   CalibrationData data{.count = static_cast<std::int64_t>(files.size()), .sample = {}, .identity = {}};
   for (const auto& file : files) data.identity += identity_of(file);
@@ -273,7 +277,7 @@ void check_has_numbers(const std::string& input, const onnx::TensorData& tensor,
 }
 
 CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
-                                      const std::optional<ImageRecipe>& recipe, std::int64_t limit) {
+                                      const std::filesystem::path& recipe, std::int64_t limit) {
   const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
   std::error_code problem;
   const bool is_folder = std::filesystem::is_directory(path, problem);

@@ -4,12 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "graft/setting.hpp"
 #include "onnx/model.hpp"
-#include "quant/calibrate/images.hpp"
 #include "runtime/engine.hpp"
 
 namespace graft::quant {
@@ -27,12 +25,13 @@ struct CalibrationData {
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source);
 
 /// Opens calibration data: a .npz file (an array for each input of the model, or one array for its only input), a .npy
-/// file, or a folder of images, which need a recipe, or of .npz and .npy files, each with the inputs of one run. In a
-/// single file the first axis counts samples: one run uses as many as the model's first dimension, or one if that is
-/// dynamic; the remainder is not used. Files of a folder are read in the order of their names. `limit` is the maximum
-/// number of samples; 0: all. Throws Error naming the file and the input that do not fit.
+/// file, or a folder of images, which need the file of a recipe (read_image_recipe), or of .npz and .npy files, each
+/// with the inputs of one run. In a single file the first axis counts samples: one run uses as many as the model's
+/// first dimension, or one if that is dynamic; the remainder is not used. Files of a folder are read in the order of
+/// their names. `limit` is the maximum number of samples; 0: all. Throws Error naming the file and the input that do
+/// not fit.
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
-                                                    const std::optional<ImageRecipe>& recipe, std::int64_t limit = 0);
+                                                    const std::filesystem::path& recipe = {}, std::int64_t limit = 0);
 
 /// Returns samples from tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
 /// file. `option` is the name of the tensors' option in messages.

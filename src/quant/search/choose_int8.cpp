@@ -82,7 +82,7 @@ class Int8Chooser {
     };
     if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT contains steps of int8");
     if (options_.improve.round) refuse(Setting::improve, "round moves weights by whole steps of int8");
-    if (options_.thresholds.method == ThresholdMethod::entropy) {
+    if (options_.thresholds().method == ThresholdMethod::entropy) {
       refuse(Setting::calibration, "entropy counts 128 steps of int8");
     }
   }
@@ -294,7 +294,7 @@ class Int8Chooser {
       result_.cache = *options_.cache;
     } else {
       result_.cache.version = newest_cache_version;
-      const bool largest = options_.thresholds.method == ThresholdMethod::minmax;
+      const bool largest = options_.thresholds().method == ThresholdMethod::minmax;
       result_.cache.algorithm = largest ? "MinMaxCalibration" : "EntropyCalibration2";
       for (const QuantizedTensor& tensor : result_.tensors)
         result_.cache.entries.push_back({tensor.name, tensor.scale});
@@ -312,13 +312,61 @@ class Int8Chooser {
   ChosenInt8 result_;
 };
 
-}  // namespace
+report::NodeRole role_of(Int8Kind kind) {
+  switch (kind) {
+    case Int8Kind::computes: return report::NodeRole::computes;
+    case Int8Kind::moves: return report::NodeRole::moves;
+    case Int8Kind::follows: return report::NodeRole::fused;
+    case Int8Kind::kept: return report::NodeRole::kept;
+    case Int8Kind::none: break;
+  }
+  return report::NodeRole::none;
+}
 
-bool ChosenInt8::is_in_the_rest(const Int8Node& node) const {
-  return rest && node.kind == Int8Kind::kept &&
-         std::any_of(rest->nodes.begin(), rest->nodes.end(), [&](const ChosenNode& other) {
+/// Returns how a node runs in int8 or f8, or why it does not.
+std::string explanation(const Int8Node& node, EightBits eight_bits) {
+  const std::string_view type = to_string(eight_bits);
+  switch (node.kind) {
+    case Int8Kind::computes: return node.reason.empty() ? fmt::format("computes from {}", type) : node.reason;
+    case Int8Kind::moves: return fmt::format("passes {} on", type);
+    case Int8Kind::follows:
+      return fmt::format("computes on the sums of the {} node before it, before they are rounded", type) +
+             (node.reason.empty() ? "" : "; " + node.reason);
+    case Int8Kind::kept: return node.reason;
+    case Int8Kind::none: break;
+  }
+  return "it computes nothing in f32";
+}
+
+/// Returns whether a node that is not int8 computes in the type of the rest instead of f32.
+bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
+  return chosen.rest && node.kind == Int8Kind::kept &&
+         std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {
            return other.node.node.id == node.node.id && other.node.type == NodeType::narrow;
          });
+}
+
+}  // namespace
+
+ThresholdOptions Int8Options::thresholds() const {
+  ThresholdOptions thresholds;
+  thresholds.method = calibration.value_or(percentile ? ThresholdMethod::percentile : usual_method(type));
+  if (percentile) thresholds.percentile = *percentile;
+  return thresholds;
+}
+
+std::vector<QuantizedNode> ChosenInt8::reported_nodes() const {
+  std::vector<QuantizedNode> reported;
+  for (const Int8Node& node : plan.nodes) {
+    const std::string_view type =
+        is_in_the_rest(*this, node) ? to_string(rest_precision) : to_string(node.kind, plan.type);
+    QuantizedNode& made = reported.emplace_back(QuantizedNode{.node = node.node,
+                                                              .role = role_of(node.kind),
+                                                              .type = std::string(type),
+                                                              .explanation = explanation(node, plan.type)});
+    if (node.kind == Int8Kind::kept) made.why = node.by_form ? report::WhyKept::form : report::WhyKept::kept;
+  }
+  return reported;
 }
 
 ChosenInt8 choose_int8(const runtime::Engine& engine, const onnx::Model& model, const CalibrationData& data,

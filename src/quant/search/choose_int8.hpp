@@ -28,13 +28,16 @@ namespace graft::quant {
 
 using report::Improvements;
 using report::Int8Trial;
+using report::QuantizedNode;
 using report::QuantizedTensor;
 using report::Sensitivity;
 
 struct Int8Options {
   EightBits type = EightBits::int8;
   Improvements improve = {};
-  ThresholdOptions thresholds;
+  /// The method that computes thresholds. Nothing: percentile if `percentile` is set, otherwise usual_method(type).
+  std::optional<ThresholdMethod> calibration = {};
+  std::optional<double> percentile = {};  ///< See ThresholdOptions::percentile.
   /// Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.
   std::vector<std::string> keep;
   std::vector<std::string> only;  ///< Patterns of all nodes that may become int8; if empty, all may.
@@ -57,6 +60,7 @@ struct Int8Options {
   int threads = 0;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 
+  [[nodiscard]] ThresholdOptions thresholds() const;
   void report_progress(const std::string& what, std::size_t done, std::size_t total) const {
     if (progress) progress(what, done, total);
   }
@@ -87,8 +91,8 @@ struct ChosenInt8 {
   report::Precision rest_precision = report::Precision::f16;
   bool met = true;
 
-  /// Returns whether a node that is not int8 computes in `rest_precision` instead of f32.
-  [[nodiscard]] bool is_in_the_rest(const Int8Node& node) const;
+  /// Returns the type of each node of the plan, and the reason.
+  [[nodiscard]] std::vector<QuantizedNode> reported_nodes() const;
 };
 
 /// Quantizes a network. If `limit_db` or `max_drop` is not met, layers are judged one by one, the layers that lose most

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/comparison_text.hpp"
 #include "quant/plan/node_patterns.hpp"
 #include "quant/search/losing_nodes.hpp"
 #include "quant/search/measure_tensors.hpp"
@@ -173,6 +174,35 @@ std::vector<ChosenNode> describe_nodes(const TypedModel& typed, const KeptNodes&
   return nodes;
 }
 
+report::NodeRole role_of(NodeType type) {
+  switch (type) {
+    case NodeType::narrow: return report::NodeRole::computes;
+    case NodeType::kept: return report::NodeRole::kept;
+    case NodeType::follows: return report::NodeRole::follows;
+    case NodeType::none: break;
+  }
+  return report::NodeRole::none;
+}
+
+/// Returns why a node has its type. For a node in f16 or bf16, these are the range of its first output and the effect
+/// of rounding.
+std::string explanation(const ChosenNode& node) {
+  switch (node.node.type) {
+    case NodeType::kept: return node.node.reason;
+    case NodeType::follows: return "all its neighbors are in f32";
+    case NodeType::none:
+      if (node.node.before == onnx::ElementType::f64) return "it is f64, which stays";
+      return node.node.before ? fmt::format("it is already in {}", to_string(*node.node.before))
+                              : "it computes nothing in f32";
+    case NodeType::narrow: break;
+  }
+  if (!node.has_figures) return "it reads its inputs as they are, and has no f32 output";
+  const std::string lost = report::rounding_text(node.rounding);
+  return fmt::format("{}{}{}", report::range_text(node.range),
+                     node.rounding.snr_db ? fmt::format(", {:.0f} dB after rounding", *node.rounding.snr_db) : "",
+                     lost.empty() ? "" : ", " + lost);
+}
+
 }  // namespace
 
 double limit_of(report::Precision precision) { return verify::narrow_limit_db(element_type_of(precision)).value(); }
@@ -213,6 +243,25 @@ ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model
   result.outputs = std::move(choice.outputs);
   result.trials = trials.count();
   return result;
+}
+
+std::vector<QuantizedNode> ChosenTypes::reported_nodes(report::Precision precision) const {
+  std::vector<QuantizedNode> reported;
+  for (const ChosenNode& node : nodes) {
+    reported.push_back({.node = node.node.node,
+                        .role = role_of(node.node.type),
+                        .type = type_name(node.node, precision),
+                        .why = node.why,
+                        .explanation = explanation(node),
+                        .has_figures = node.has_figures,
+                        .lowest = node.range.lowest,
+                        .highest = node.range.highest,
+                        .overflow = node.rounding.overflow,
+                        .underflow = node.rounding.underflow,
+                        .subnormal = node.rounding.subnormal,
+                        .rounding_snr_db = node.rounding.snr_db});
+  }
+  return reported;
 }
 
 }  // namespace graft::quant

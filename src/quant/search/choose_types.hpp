@@ -70,6 +70,8 @@ struct ChosenTypes {
 
   /// Returns the kept nodes, without those that do not support the type.
   [[nodiscard]] std::vector<const ChosenNode*> kept() const;
+  /// Returns the type of each node, and the reason. `precision` is the type for which the nodes were chosen.
+  [[nodiscard]] std::vector<report::QuantizedNode> reported_nodes(report::Precision precision) const;
 };
 
 /// Runs the f32 network and measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be

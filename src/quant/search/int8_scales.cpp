@@ -116,7 +116,7 @@ std::int64_t Int8Scaling::calibrate(const runtime::Engine& engine, const Calibra
       notes.push_back(fmt::format("'{}' contains {} NaN and {} infinite numbers, which were ignored", name, figures.nan,
                                   figures.infinite));
     }
-    thresholds_.emplace(name, threshold_of(histogram, options_.thresholds, options_.type));
+    thresholds_.emplace(name, threshold_of(histogram, options_.thresholds(), options_.type));
     histograms_.emplace(name, std::move(histogram));
   }
   return calibration.samples;
