@@ -121,7 +121,7 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
   for (const onnx::Value* input : model.graph().inputs()) {
     if (input->shape) shapes_.emplace(input->name, *input->shape);
   }
-  suggestions_ = suggest_ranges(model);
+  suggestions_ = ranges_worth_a_build(model);
   use_suggestion(0);
 }
 

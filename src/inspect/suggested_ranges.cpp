@@ -418,7 +418,7 @@ Points plain_values(std::size_t count, const Range& range) {
 
 }  // namespace
 
-std::vector<SuggestedRanges> suggest_ranges(const onnx::Model& model) {
+std::vector<SuggestedRanges> ranges_worth_a_build(const onnx::Model& model) {
   const auto& inputs = model.graph().inputs();
   const bool has_dynamic = std::any_of(inputs.begin(), inputs.end(), [](const auto* v) { return is_dynamic(*v); });
   const bool has_values = std::any_of(inputs.begin(), inputs.end(), [](const auto* v) { return may_be_values(*v); });

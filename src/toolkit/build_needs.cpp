@@ -32,7 +32,7 @@ bool is_shape_of_fixed_sizes(const onnx::Value& value) {
 
 SuggestedRanges suggest_ranges(const Model& model) {
   SuggestedRanges found;
-  const std::vector<inspect::SuggestedRanges> suggested = inspect::suggest_ranges(model_of(model));
+  const std::vector<inspect::SuggestedRanges> suggested = inspect::ranges_worth_a_build(model_of(model));
   for (const auto& [name, range] : suggested.front()) {
     if (!range.sizes.empty()) found.ranges.push_back(fmt::format("{}={}", name, range.sizes));
     if (range.decides_sizes) found.ranges.push_back(fmt::format("{}={}", name, range.values));
