@@ -147,6 +147,12 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   for (const std::string& warning : present::layers_warnings(result)) console.warn(warning);
   if (!arguments.reduce.empty()) {
     toolkit::save_reduced(result, arguments.reduce);
+    if (result.reduced && !result.reduced->left_out.empty()) {
+      console.warn(fmt::format(
+          "--reduce {}: these inputs are not written, because files of NumPy cannot contain their types: {}; "
+          "the command below may show another result",
+          arguments.reduce, fmt::join(result.reduced->left_out, ", ")));
+    }
     if (auto& files = result.reduced_files) {
       files->command = present::reduced_command(*files, repeated_options(arguments, !result.failure));
       console.say(

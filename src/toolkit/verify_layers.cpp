@@ -16,10 +16,17 @@ namespace graft::toolkit {
 namespace {
 
 ReducedModels public_models(verify::ReducedCase reduced) {
-  std::erase_if(reduced.inputs, [](const auto& input) { return !is_tensor_type(input.second.type); });
+  std::vector<std::string> left_out;
+  std::erase_if(reduced.inputs, [&](const auto& input) {
+    const auto& [name, tensor] = input;
+    if (is_tensor_type(tensor.type)) return false;
+    left_out.push_back(fmt::format("{} ({})", name, onnx::to_string(tensor.type)));
+    return true;
+  });
   return {.reference = ModelAccess::make(std::move(reduced.reference)),
           .candidate = ModelAccess::make(std::move(reduced.candidate)),
-          .inputs = to_public(reduced.inputs, "input")};
+          .inputs = to_public(reduced.inputs, "input"),
+          .left_out = std::move(left_out)};
 }
 
 }  // namespace

@@ -370,6 +370,34 @@ def test_reduce_writes_the_node_with_its_inputs(graft, sixty, tmp_path):
     assert "1.01 times the reference" in again.stdout
 
 
+def test_reduce_says_which_inputs_no_file_of_numpy_can_contain(graft, tmp_path):
+    """The reshape fails, and its input is u4, which NumPy does not have."""
+
+    def network(*nodes):
+        weights = [
+            numpy_helper.from_array(np.float32(3), "three"),
+            numpy_helper.from_array(np.array([5], np.int64), "sizes"),
+        ]
+        first = [
+            helper.make_node("Mul", ["x", "three"], ["m"]),
+            helper.make_node("Cast", ["m"], ["codes"], to=TensorProto.UINT4),
+        ]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph([*first, *nodes], "g", [x], [y], weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+    back = {"to": TensorProto.FLOAT}
+    reference, candidate, out = (tmp_path / f"{name}.onnx" for name in ("reference", "candidate", "small"))
+    onnx.save(network(helper.make_node("Cast", ["codes"], ["y"], **back)), reference)
+    turned = helper.make_node("Reshape", ["codes", "sizes"], ["turned"])
+    onnx.save(network(turned, helper.make_node("Cast", ["turned"], ["y"], **back)), candidate)
+    answer = graft("verify", reference, candidate, "--engine", "openvino", "--reduce", out, code=1)
+    assert [value.name for value in onnx.load(out).graph.input] == ["codes"]
+    assert not out.with_suffix(".npz").exists()
+    assert "files of NumPy cannot contain their types: codes (u4)" in answer.err
+
+
 def test_reduce_refuses_another_ending(graft, tmp_path):
     answer = graft("verify", DIGITS, DIGITS, "--reduce", tmp_path / "small.pb", code=2)
     assert ".onnx" in answer.err

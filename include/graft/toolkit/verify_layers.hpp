@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "graft/report/layers.hpp"
 #include "graft/report/precision.hpp"
@@ -23,7 +25,9 @@ using report::Precision;
 struct ReducedModels {
   Model reference;  ///< A model without nodes if the candidate does not run.
   Model candidate;
-  Tensors inputs;  ///< The inputs of both models, without those whose type is not a TensorType.
+  Tensors inputs;  ///< The inputs of both models, without `left_out`.
+  /// The inputs whose type is not a TensorType, and that a file of NumPy cannot contain: "codes (u4)".
+  std::vector<std::string> left_out = {};
 };
 
 /// The report with the candidate, which to_page draws (graft/toolkit/present.hpp), and the models of the first
