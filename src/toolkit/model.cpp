@@ -1,6 +1,8 @@
 // The class Model, and the functions that read models.
 #include "graft/toolkit/model.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/import.hpp"
+#include "import/messages.hpp"
 #include "import/read_model.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
@@ -83,6 +86,16 @@ report::ModelGraph graph_of(const onnx::Graph& graph) {
   return result;
 }
 
+/// Returns the inputs that the file declares, as text, or an empty string where it cannot be read without shapes.
+std::string inputs_without_shapes(const std::filesystem::path& file, const ImportOptions& options) {
+  try {
+    return inputs_text(
+        read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr}).graph());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 std::vector<Port> ports_of(const std::vector<const onnx::Value*>& values) {
@@ -141,6 +154,38 @@ Model Model::with_inferred_shapes() const {
 const std::string& Model::source() const { return state_->model.source; }
 void Model::save(const std::filesystem::path& file) const { onnx::write_onnx(state_->model, file); }
 std::string Model::serialize() const { return onnx::serialize_onnx(state_->model); }
+
+InputShapes to_internal(const Shapes& shapes) {
+  InputShapes internal;
+  for (const auto& [name, sizes] : shapes) {
+    Shape shape;
+    for (const std::int64_t size : sizes) shape.push_back(size < 0 ? onnx::unknown_dim() : Dim(size));
+    internal.emplace(name, std::move(shape));
+  }
+  return internal;
+}
+
+graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
+                        std::string_view shapes_name, report::Origin* origin,
+                        std::function<void(std::size_t done, std::size_t total)> progress) {
+  try {
+    return read_model(
+        file, options.weights,
+        {.outputs = options.outputs, .input_shapes = shapes, .origin = origin, .progress = std::move(progress)});
+  } catch (const Error& error) {
+    if (options.shapes.empty() || error.kind() != Error::Kind::bad_input) throw;
+    const std::string said = inputs_without_shapes(file, options);
+    if (said.empty() || std::string_view(error.what()).find(said) != std::string_view::npos) throw;
+    throw Error(fmt::format("{}\nWithout {} {}", error.what(), shapes_name, said));
+  }
+}
+
+std::vector<passes::FrozenSize> frozen_sizes_of(const graft::onnx::Model& model, const std::filesystem::path& file,
+                                                const ImportOptions& options) {
+  return passes::find_frozen_sizes(model, to_internal(options.shapes), [&] {
+    return read_model(file, options.weights, {.outputs = options.outputs, .input_shapes = {}, .origin = nullptr});
+  });
+}
 
 Model load(const std::filesystem::path& file, const ImportOptions& options) {
   Work work(options.watch);

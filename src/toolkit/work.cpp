@@ -35,6 +35,18 @@ class WatchedModel final : public runtime::CompiledModel, public runtime::HasAns
 
 }  // namespace
 
+Work::Work(const Watch& watch, CpuEngine engine, Purpose purpose)
+    : watch_(watch), engine_(*this, engine_of(engine, purpose), used_) {}
+
+double Work::fraction() {
+  const std::scoped_lock lock(mutex_);
+  return fraction_;
+}
+
+void Work::check_cancelled() const {
+  if (is_cancelled()) throw runtime::Stopped{};
+}
+
 const runtime::Engine* Work::Engine::checked() const {
   const runtime::Engine* form = engine_.checked();
   return form == nullptr ? nullptr : &wrap(*form, checked_);

@@ -17,8 +17,7 @@ namespace graft::toolkit {
 
 class Work {
  public:
-  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::automatic, Purpose purpose = Purpose::proofs)
-      : watch_(watch), engine_(*this, engine_of(engine, purpose), used_) {}
+  explicit Work(const Watch& watch, CpuEngine engine = CpuEngine::automatic, Purpose purpose = Purpose::proofs);
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
@@ -29,18 +28,13 @@ class Work {
   [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
 
   /// Returns the fraction that was reported last, 0 to 1.
-  [[nodiscard]] double fraction() {
-    const std::scoped_lock lock(mutex_);
-    return fraction_;
-  }
+  [[nodiscard]] double fraction();
   /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Ends the work where the token was used or
   /// the callback throws.
   void report(double fraction, std::string_view text);
   /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
-  void check_cancelled() const {
-    if (is_cancelled()) throw runtime::Stopped{};
-  }
+  void check_cancelled() const;
 
   /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, where the work is
   /// ended early; Error where two engines dispute a result, and where memory is exhausted.
