@@ -66,6 +66,20 @@ struct FormFact {
 /// Returns whether a release runs a special form of an operator. tensorrt_facts.json lists the forms.
 [[nodiscard]] FormFact form_fact(const Release& release, std::string_view form);
 
+/// Returns why no plugin runs in a release: neither its parser nor its network interface adds one to a network. Returns
+/// nothing if plugins run, or if that is unknown.
+[[nodiscard]] std::optional<std::string> refusal_of_plugins(const Release& release);
+
+/// Returns whether a release builds a plugin in the body of an If, Loop or Scan.
+[[nodiscard]] Answer builds_plugins_in_bodies(const Release& release);
+
+/// Returns why a plugin in the body of an If, Loop or Scan cannot be relied on: the release does not build it there, or
+/// that is unknown. Returns nothing if the release builds it.
+[[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
+
+/// Returns the names of the passes that rewrite nodes which a release computes wrongly.
+[[nodiscard]] std::vector<std::string> guards_for(const Release& release);
+
 /// Returns whether a list of words, separated by spaces, contains `word`.
 [[nodiscard]] bool has_word(std::string_view words, std::string_view word);
 

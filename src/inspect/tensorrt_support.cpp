@@ -292,32 +292,6 @@ std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) 
                     name_of(release))};
 }
 
-std::optional<std::string> refusal_of_plugins(const Release& release) {
-  const FormFact known = form_fact(release, "plugin_in_network");
-  if (known.runs != Answer::no) return std::nullopt;
-  return fmt::format("{} adds no plugin to a network ({})", title_of(release), known.source);
-}
-
-Answer builds_plugins_in_bodies(const Release& release) { return form_fact(release, "plugin_in_body").runs; }
-
-std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release) {
-  const FormFact known = form_fact(release, "plugin_in_body");
-  switch (known.runs) {
-    case Answer::yes: return std::nullopt;
-    case Answer::no:
-      return fmt::format("{} builds no plugin in the body of an If, Loop or Scan ({})", title_of(release),
-                         known.source);
-    case Answer::unknown: break;
-  }
-  return fmt::format("no public document states whether {} builds a plugin in the body of an If, Loop or Scan",
-                     title_of(release));
-}
-
-std::vector<std::string> guards_for(const Release& release) {
-  const bool is_wrong = form_fact(release, "grid_sample_of_detr").runs == Answer::no;
-  return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();
-}
-
 std::string advice_to_convert() {
   return fmt::format(
       "graft convert replaces some nodes like this one with layers that TensorRT has; {} reports the condition that "

@@ -33,20 +33,6 @@ struct Danger {
 /// nodes.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
-/// Returns why no plugin runs in a release: neither its parser nor its network interface adds one to a network. Returns
-/// nothing if plugins run, or if that is unknown.
-[[nodiscard]] std::optional<std::string> refusal_of_plugins(const Release& release);
-
-/// Returns whether a release builds a plugin in the body of an If, Loop or Scan.
-[[nodiscard]] Answer builds_plugins_in_bodies(const Release& release);
-
-/// Returns why a plugin in the body of an If, Loop or Scan cannot be relied on: the release does not build it there, or
-/// that is unknown. Returns nothing if the release builds it.
-[[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
-
-/// Returns the names of the passes that rewrite nodes which a release computes wrongly.
-[[nodiscard]] std::vector<std::string> guards_for(const Release& release);
-
 /// Returns whether a node has a fault, or fails by rule in the newest measured release, whatever its input.
 [[nodiscard]] bool fails_by_rule(const onnx::Node& node);
 

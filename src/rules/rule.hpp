@@ -213,8 +213,6 @@ struct Rule {
 /// Reads rules from a string. `name` is the name of the file in messages.
 [[nodiscard]] std::vector<Rule> parse_rules(const std::string& text, const std::string& name);
 
-/// Returns the shapes that rules of the kind `shape` set for exact names, for readers that need shapes while they read.
-[[nodiscard]] std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules);
 /// Returns the shape that an entry of a rule of the kind `shape` sets.
 [[nodiscard]] Shape parse_shape(const RuleValue& value);
 /// Returns one dimension as it is written: a size, or a name. Throws Error naming the place.

@@ -41,27 +41,41 @@ void apply_rules(Rewriter& rewriter, const std::vector<Rule>& rules, Rule::Stage
   }
 }
 
+std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules) {
+  std::map<std::string, Shape, std::less<>> result;
+  for (const Rule& rule : rules) {
+    if (rule.kind != Rule::Kind::shape) continue;
+    for (const Rule::Entry& entry : rule.entries) {
+      if (!entry.name.is_exact()) continue;
+      result[entry.name.text()] = parse_shape(entry.value);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
-std::vector<passes::Pass> rule_passes(std::vector<Rule> rules) {
+RulePasses rule_passes(std::vector<Rule> rules) {
   const auto shared = std::make_shared<const std::vector<Rule>>(std::move(rules));
   const auto stage = [&](Rule::Stage which) {
     return [shared, which](Rewriter& rewriter) { apply_rules(rewriter, *shared, which); };
   };
-  std::vector<passes::Pass> all{
-      {.name = "rules_interface",
-       .why = "the user's names, shapes, inputs and outputs come before all other passes",
-       .run = stage(Rule::Stage::interface),
-       .after = ""},
-      {.name = "rules_before",
-       .why = "the user's replacements, which refer to the names of the original model",
-       .run = stage(Rule::Stage::before),
-       .after = "upgrade_opset"},
-      {.name = "rules_after",
-       .why = "the user's replacements of nodes that the fusions have not replaced",
-       .run = stage(Rule::Stage::after)},
-  };
-  for (passes::Pass& pass : all) pass.is_required = true;
+  RulePasses all{.passes =
+                     {
+                         {.name = "rules_interface",
+                          .why = "the user's names, shapes, inputs and outputs come before all other passes",
+                          .run = stage(Rule::Stage::interface),
+                          .after = ""},
+                         {.name = "rules_before",
+                          .why = "the user's replacements, which refer to the names of the original model",
+                          .run = stage(Rule::Stage::before),
+                          .after = "upgrade_opset"},
+                         {.name = "rules_after",
+                          .why = "the user's replacements of nodes that the fusions have not replaced",
+                          .run = stage(Rule::Stage::after)},
+                     },
+                 .input_shapes = shapes_of(*shared)};
+  for (passes::Pass& pass : all.passes) pass.is_required = true;
   return all;
 }
 

@@ -1,6 +1,8 @@
 // The passes that apply rules, each with its place in the pipeline.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "passes/passes.hpp"
@@ -8,9 +10,15 @@
 
 namespace graft::rules {
 
-/// Returns the passes that apply the user's rules, one for each stage. They run once, whatever the options leave out.
-/// RewriteReport::rules holds the reason why a rule was not applied.
-[[nodiscard]] std::vector<passes::Pass> rule_passes(std::vector<Rule> rules);
+/// The user's rules as a conversion needs them.
+struct RulePasses {
+  /// The passes that apply the rules, one for each stage. They run once, whatever the options leave out.
+  /// RewriteReport::rules holds the reason why a rule was not applied.
+  std::vector<passes::Pass> passes;
+  /// The shapes that rules of the kind `shape` set for exact names, for readers that need shapes while they read.
+  std::map<std::string, Shape, std::less<>> input_shapes;
+};
+[[nodiscard]] RulePasses rule_passes(std::vector<Rule> rules);
 
 /// Returns the pass that applies the fusions of the loaded libraries of operators.
 [[nodiscard]] passes::Pass library_fusion_pass();

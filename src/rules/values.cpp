@@ -180,16 +180,4 @@ Shape parse_shape(const RuleValue& value) {
   return shape;
 }
 
-std::map<std::string, Shape, std::less<>> shapes_of(const std::vector<Rule>& rules) {
-  std::map<std::string, Shape, std::less<>> result;
-  for (const Rule& rule : rules) {
-    if (rule.kind != Rule::Kind::shape) continue;
-    for (const Rule::Entry& entry : rule.entries) {
-      if (!entry.name.is_exact()) continue;
-      result[entry.name.text()] = parse_shape(entry.value);
-    }
-  }
-  return result;
-}
-
 }  // namespace graft::rules

@@ -51,38 +51,6 @@ void check_pass_name(const std::string& name, Setting setting) {
                           meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", ")));
 }
 
-struct InternalOptions {
-  graft::passes::ConvertOptions convert;
-  std::map<std::string, Shape, std::less<>> shapes_of_rules;  ///< Shapes that the user's rules give to inputs.
-};
-
-InternalOptions internal_options(Work& work, const ConvertOptions& options) {
-  for (const std::string& name : options.only) check_pass_name(name, Setting::passes);
-  for (const std::string& name : options.without) check_pass_name(name, Setting::passes_left_out);
-  InternalOptions result;
-  graft::passes::ConvertOptions& inner = result.convert;
-  inner.plugins = options.plugins;
-  inner.only = options.only;
-  inner.without = options.without;
-  const inspect::Release release =
-      options.release.empty() ? inspect::newest_measured_release() : inspect::release_of(options.release, "release");
-  if (!options.release.empty()) inner.guards = inspect::guards_for(release);
-  inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(release).value_or("");
-  inner.prove = options.prove;
-  inner.prove_each = options.prove_each;
-  if (!options.rules.empty()) {
-    std::vector<rules::Rule> read = rules::read_rules(options.rules);
-    result.shapes_of_rules = rules::shapes_of(read);
-    inner.extra_passes = rules::rule_passes(std::move(read));
-  }
-  inner.extra_passes.push_back(rules::library_fusion_pass());
-  const double share = options.check ? 0.5 : 1;  // the check has the other half
-  inner.progress = [&work, share](std::string_view pass, std::size_t done, std::size_t total) {
-    work.report(share * static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
-  };
-  return result;
-}
-
 std::size_t count_of(const graft::onnx::Model& model, std::string_view op) {
   std::size_t count = 0;
   model.graph().for_each_node([&](const onnx::Node& node) { count += node.is(op) ? 1 : 0; });
@@ -158,14 +126,22 @@ void compare_values(report::ConvertReport& report, const graft::onnx::Model& aft
 /// A conversion that is not finished: its report, and what later steps need.
 struct Conversion {
   report::ConvertReport report;
+  graft::passes::ConvertOptions pass_options;
+  InputShapes shapes_of_rules;              ///< Shapes that the user's rules give to inputs.
   std::vector<passes::FrozenSize> frozen;   ///< The nodes that fit only the sizes in the file.
   std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
   /// The result with its functions, which is run to compare values; empty if the result has the functions.
   std::optional<graft::onnx::Model> with_functions;
+
+  /// Returns the release whose rules judge.
+  [[nodiscard]] inspect::Release rules_release() const { return release.value_or(inspect::newest_measured_release()); }
 };
 
-/// Returns a conversion with the members of the report that follow from the options.
-Conversion begin(const ConvertOptions& options) {
+/// Returns a conversion with what follows from the options. Throws Error for an unknown pass or release, and for rules
+/// that cannot be read.
+Conversion begin(Work& work, const ConvertOptions& options) {
+  for (const std::string& name : options.only) check_pass_name(name, Setting::passes);
+  for (const std::string& name : options.without) check_pass_name(name, Setting::passes_left_out);
   Conversion conversion;
   report::ConvertReport& report = conversion.report;
   report.options = options;
@@ -173,12 +149,30 @@ Conversion begin(const ConvertOptions& options) {
   report.options.inspect.watch = {};
   report.options.inspect.on_trial = {};
   report.targets_of_plugins = targets_of_plugins();
-  conversion.release = set_rules(report, options.release);
+  conversion.release = set_rules(options.release, report.release, report.rules);
+  graft::passes::ConvertOptions& inner = conversion.pass_options;
+  inner.plugins = options.plugins;
+  inner.only = options.only;
+  inner.without = options.without;
+  if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
+  inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");
+  inner.prove = options.prove;
+  inner.prove_each = options.prove_each;
+  if (!options.rules.empty()) {
+    rules::RulePasses own = rules::rule_passes(rules::read_rules(options.rules));
+    inner.extra_passes = std::move(own.passes);
+    conversion.shapes_of_rules = std::move(own.input_shapes);
+  }
+  inner.extra_passes.push_back(rules::library_fusion_pass());
+  const double share = options.check ? 0.5 : 1;  // the check has the other half
+  inner.progress = [&work, share](std::string_view pass, std::size_t done, std::size_t total) {
+    work.report(share * static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
+  };
   return conversion;
 }
 
 /// Runs the passes and sets all members of the report except the results of the check.
-void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOptions& inner) {
+void rewrite(Work& work, Conversion& conversion) {
   report::ConvertReport& report = conversion.report;
   const ConvertOptions& options = report.options;
   graft::onnx::Model model = model_of(report.original).clone();
@@ -186,13 +180,13 @@ void rewrite(Work& work, Conversion& conversion, const graft::passes::ConvertOpt
   const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
   if (options.prove && needs_second) (void)work.engine().name();
   report.nodes_before = onnx::count_nodes(model);
-  const inspect::Release release = conversion.release.value_or(inspect::newest_measured_release());
+  const inspect::Release release = conversion.rules_release();
   const std::vector<std::string> of_file = file_warnings(model, report.origin);
   report.failed_before = failing_nodes(model, release);
   std::vector<std::string> left_out;
   if (options.prove) left_out = engines_left_out(work.used(), options.engine, Purpose::proofs, {&model});
   const auto start = std::chrono::steady_clock::now();
-  static_cast<report::RewriteReport&>(report) = graft::passes::convert(work.engine(), model, inner);
+  static_cast<report::RewriteReport&>(report) = graft::passes::convert(work.engine(), model, conversion.pass_options);
   if (options.check && options.release.empty()) check_input_ranks(model, setting_name(Setting::input_shapes));
   report.warnings.insert(report.warnings.begin(), of_file.begin(), of_file.end());
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
@@ -311,11 +305,10 @@ void set_command(report::ConvertReport& report) {
 }
 
 /// Converts the original of a report that has the facts about the file.
-report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check,
-                              const graft::passes::ConvertOptions& inner) {
+report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check) {
   report::ConvertReport& report = conversion.report;
   check.check_ranges_before(model_of(report.original));
-  rewrite(work, conversion, inner);
+  rewrite(work, conversion);
   check.check_ranges(model_of(report.model));  // before the result is written
   if (!report.options.output.empty()) save(report, report.options.output);
   check.run(work, conversion);
@@ -339,15 +332,14 @@ std::vector<std::string> pass_names() {
 report::ConvertReport convert(const Model& model, const ConvertOptions& options) {
   Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
-    const graft::passes::ConvertOptions inner = internal_options(work, options).convert;
+    Conversion conversion = begin(work, options);
     if (options.prove && !work.engine().can_run()) static_cast<void>(work.engine().compile(model_of(model)));
-    Conversion conversion = begin(options);
     ResultCheck check(work, options, conversion.report.asks_tensorrt());
     conversion.report.file = model.source();
     conversion.report.origin = ModelAccess::origin_of(model);
     conversion.report.original = model;
     conversion.frozen = ModelAccess::frozen_sizes_of(model);
-    return convert(work, conversion, check, inner);
+    return convert(work, conversion, check);
   });
 }
 
@@ -355,24 +347,23 @@ report::ConvertReport convert(const std::filesystem::path& file, const ImportOpt
                               const ConvertOptions& options) {
   Work work(options.watch, options.engine, Purpose::proofs);
   return work.run([&] {
-    auto [inner, shapes_of_rules] = internal_options(work, options);
-    inner.input_shapes = to_internal(import.shapes);
-    Conversion conversion = begin(options);
+    Conversion conversion = begin(work, options);
+    conversion.pass_options.input_shapes = to_internal(import.shapes);
     report::ConvertReport& report = conversion.report;
     ResultCheck check(work, options, report.asks_tensorrt());
     work.report(0, "reading " + file.string());
     report.file = file;
     report.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
     // Readers of other formats than ONNX need the shapes while they read.
-    InputShapes reading_shapes = inner.input_shapes;
-    reading_shapes.merge(shapes_of_rules);
+    InputShapes reading_shapes = conversion.pass_options.input_shapes;
+    reading_shapes.merge(conversion.shapes_of_rules);
     const auto start = std::chrono::steady_clock::now();
     graft::onnx::Model model = read(file, import, reading_shapes, setting_name(Setting::input_shapes), &report.origin,
                                     [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
     report.seconds.read = seconds_since(start);
     conversion.frozen = frozen_sizes_of(model, file, import);
     report.original = ModelAccess::make(std::move(model), conversion.frozen, report.origin);
-    return convert(work, conversion, check, inner);
+    return convert(work, conversion, check);
   });
 }
 

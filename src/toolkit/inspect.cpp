@@ -34,7 +34,6 @@
 #include "toolkit/cut.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
-#include "toolkit/trials.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -284,7 +283,7 @@ report::InspectReport finish(Inspection&& inspection) {
 /// Returns an inspection with the release of the options.
 Inspection begin(const InspectOptions& options) {
   Inspection inspection;
-  inspection.release = set_rules(inspection.report, options.release);
+  inspection.release = set_rules(options.release, inspection.report.release, inspection.report.rules);
   if (inspection.release && (options.judge == Judge::parser || options.judge == Judge::builder)) {
     throw Error(
         "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only one "
@@ -347,6 +346,27 @@ void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& opti
   } catch (const engine::Interrupted&) {
     throw Cancelled();
   }
+}
+
+inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end) {
+  const auto on_start = [&work, begin = work.fraction()](const inspect::TrialProgress& trial) {
+    work.report(begin + (1 - begin) * trial.fraction,
+                trial.number == 0 ? std::string(trial.action)
+                                  : fmt::format("{} number {}: {} node{}", trial.action, trial.number, trial.nodes,
+                                                trial.nodes == 1 ? "" : "s"));
+  };
+  return {.on_start = on_start, .on_end = std::move(on_end)};
+}
+
+std::optional<inspect::Release> set_rules(const std::string& name, std::string& release,
+                                          report::TensorRTIdentity& rules) {
+  std::optional<inspect::Release> named;
+  if (!name.empty()) {
+    named = inspect::release_of(name, "release");
+    release = inspect::name_of(*named);
+  }
+  rules = inspect::identity_of(named.value_or(inspect::newest_measured_release()));
+  return named;
 }
 
 std::vector<std::string> targets_of_plugins() {

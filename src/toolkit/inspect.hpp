@@ -32,16 +32,12 @@ struct Inspection {
 
 /// Sets `release` and `rules` of the report of an inspection or a conversion. Returns the release of that name, or
 /// nothing for an empty name, with which the rules of the newest measured release judge. Throws Error for other names.
-template <class Report>
-[[nodiscard]] std::optional<inspect::Release> set_rules(Report& report, const std::string& name) {
-  std::optional<inspect::Release> release;
-  if (!name.empty()) {
-    release = inspect::release_of(name, "release");
-    report.release = inspect::name_of(*release);
-  }
-  report.rules = inspect::identity_of(release.value_or(inspect::newest_measured_release()));
-  return release;
-}
+[[nodiscard]] std::optional<inspect::Release> set_rules(const std::string& name, std::string& release,
+                                                        report::TensorRTIdentity& rules);
+
+/// Returns callbacks that report the progress of trials to `work`, whose remaining part the trials are. `on_end` is
+/// called after each trial.
+[[nodiscard]] inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end = {});
 
 /// Returns InspectReport::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();

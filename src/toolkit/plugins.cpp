@@ -20,7 +20,7 @@
 #include "inspect/trials.hpp"
 #include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
-#include "toolkit/trials.hpp"
+#include "toolkit/inspect.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {

@@ -4,6 +4,7 @@
 #include "graft/error.hpp"
 #include "quant/calibrate/images.hpp"
 #include "rules/rule.hpp"
+#include "rules/rule_passes.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/fuzz/text.hpp"
@@ -27,7 +28,7 @@ void run(std::string_view bytes) {
   const std::size_t most = memory_limit(16 * bytes.size());  // yaml-cpp's nodes are large
   const Counting while_it_runs(most, most);
   expect_error_or_result([&] { (void)quant::parse_image_recipe(text, "fuzz"); });
-  expect_error_or_result([&] { (void)shapes_of(rules::parse_rules(text, "fuzz")); });
+  expect_error_or_result([&] { (void)rules::rule_passes(rules::parse_rules(text, "fuzz")); });
   expect_error_or_result([&] {
     const rules::NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});
     const std::string name = text + std::string(1000, 'a');

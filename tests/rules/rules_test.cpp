@@ -34,7 +34,7 @@ const std::vector<test::TextInput> inputs{{"x", onnx::ElementType::f32, {1, 4, 6
 /// Converts with no other pass than the rules.
 RewriteReport convert_by(onnx::Model& model, const std::string& rules) {
   ConvertOptions options;
-  options.extra_passes = rule_passes(parse_rules(rules, "rules.yaml"));
+  options.extra_passes = rule_passes(parse_rules(rules, "rules.yaml")).passes;
   options.only = {"remove_dead"};
   return convert(runtime::default_engine(), model, options);
 }
