@@ -25,7 +25,6 @@
 #include "present/html/cut_page.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/json/fields.hpp"
-#include "present/json/write_cut.hpp"
 #include "present/text/convert_text.hpp"
 #include "present/text/cut_text.hpp"
 #include "present/text/model_text.hpp"
@@ -250,7 +249,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   if (arguments.cut) {
     const DeferInterrupts defer;
     if (halves) {
-      present::write_cut(*halves, arguments.output);
+      toolkit::save(*halves, arguments.output);
       report.output = arguments.output;
       if (report.values.can_be_repeated()) report.values.command = toolkit::verify_command(report, halves->file);
     } else {

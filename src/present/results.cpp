@@ -1,6 +1,7 @@
-// Returns the results of the toolkit as JSON and HTML for applications. Part of libgraft.so.
+// Returns the results of the toolkit as JSON and HTML for applications, and writes the files of a cut.
 #include <string>
 
+#include "core/atomic_file.hpp"
 #include "graft/toolkit/present.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
@@ -12,7 +13,6 @@
 #include "present/json/convert_json.hpp"
 #include "present/json/fields.hpp"
 #include "present/json/inspect_json.hpp"
-#include "present/json/write_cut.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -44,7 +44,16 @@ std::string to_json(const CanaryResult& result) { return text_of(present::json_o
 
 std::string to_json(const CutResult& result) { return text_of(present::json_of_fields(result)); }
 
-CutFiles save(CutResult& result, const std::filesystem::path& file) { return present::write_cut(result, file); }
+CutFiles save(CutResult& result, const std::filesystem::path& file) {
+  CutFiles files = cut_files(file);
+  result.tensorrt_model.save(files.tensorrt);
+  result.host_model.save(files.host);
+  result.tensorrt.file = files.tensorrt;
+  result.host.file = files.host;
+  write_file(files.network, present::json_of_fields<report::CutHalves>(result).dump(2) + "\n");
+  result.file = files.network;
+  return files;
+}
 
 std::string to_page(const InspectReport& report) { return html_of(present::inspect_page(report)); }
 
