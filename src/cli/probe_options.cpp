@@ -5,7 +5,7 @@
 
 #include "cli/engine_command.hpp"
 #include "graft/error.hpp"
-#include "graft/toolkit/plugins.hpp"
+#include "graft/toolkit/files.hpp"
 
 namespace graft::cli {
 namespace {

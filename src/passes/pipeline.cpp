@@ -198,6 +198,7 @@ RewriteReport run_passes(const runtime::Engine& engine, onnx::Model& model, cons
     }
   }
   rewriter.finish();
+  report.rejections = rejection_warnings(report);
   // Only rules read the layer types of an imported network.
   model.graph().for_each_node([](onnx::Node& node) { node.metadata.erase(std::string(onnx::layer_type_note)); });
   attach_functions(model);

@@ -79,6 +79,8 @@ RulePasses rule_passes(std::vector<Rule> rules) {
   return all;
 }
 
+RulePasses rule_passes(const std::filesystem::path& file) { return rule_passes(read_rules(file)); }
+
 passes::Pass library_fusion_pass() {
   return {.name = passes::library_pass,
           .why = "operators of loaded libraries have priority over Graft's own operators",

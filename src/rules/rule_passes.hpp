@@ -1,6 +1,7 @@
 // The passes that apply rules, each with its place in the pipeline.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct RulePasses {
   std::map<std::string, Shape, std::less<>> input_shapes;
 };
 [[nodiscard]] RulePasses rule_passes(std::vector<Rule> rules);
+/// Reads a file of rules. Throws the errors of read_rules.
+[[nodiscard]] RulePasses rule_passes(const std::filesystem::path& file);
 
 /// Returns the pass that applies the fusions of the loaded libraries of operators.
 [[nodiscard]] passes::Pass library_fusion_pass();

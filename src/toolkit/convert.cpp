@@ -19,7 +19,6 @@
 #include "inspect/forecast.hpp"
 #include "inspect/size_ranges.hpp"
 #include "inspect/tensorrt_release.hpp"
-#include "inspect/tensorrt_support.hpp"
 #include "onnx/check_types.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/declared_shapes.hpp"
@@ -27,15 +26,12 @@
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"
-#include "passes/report.hpp"
-#include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/inspect.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
-#include "toolkit/side_by_side.hpp"
 #include "toolkit/value_check.hpp"
 #include "toolkit/work.hpp"
 
@@ -128,7 +124,6 @@ struct Conversion {
   report::ConvertReport report;
   graft::passes::ConvertOptions pass_options;
   InputShapes shapes_of_rules;              ///< Shapes that the user's rules give to inputs.
-  std::vector<passes::FrozenSize> frozen;   ///< The nodes that fit only the sizes in the file.
   std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
   /// The result with its functions, which is run to compare values; empty if the result has the functions.
   std::optional<graft::onnx::Model> with_functions;
@@ -159,7 +154,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;
   if (!options.rules.empty()) {
-    rules::RulePasses own = rules::rule_passes(rules::read_rules(options.rules));
+    rules::RulePasses own = rules::rule_passes(options.rules);
     inner.extra_passes = std::move(own.passes);
     conversion.shapes_of_rules = std::move(own.input_shapes);
   }
@@ -191,7 +186,7 @@ void rewrite(Work& work, Conversion& conversion) {
   report.warnings.insert(report.warnings.begin(), of_file.begin(), of_file.end());
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
   if (auto warning = unknown_rank_warning(model)) report.warnings.push_back(*std::move(warning));
-  for (std::string& warning : frozen_size_warnings(conversion.frozen, report)) {
+  for (std::string& warning : frozen_size_warnings(ModelAccess::frozen_sizes_of(report.original), report)) {
     report.warnings.push_back(std::move(warning));
   }
   if (report.proofs_run != 0) {
@@ -199,7 +194,6 @@ void rewrite(Work& work, Conversion& conversion) {
       report.warnings.push_back(fmt::format("proofs that need this node: {}", line));
     }
   }
-  report.rejections = passes::rejection_warnings(report);
   report.seconds.prove = report.proof_seconds;
   report.seconds.rewrite = seconds_since(start) - report.seconds.prove;
   if (!options.functions) {
@@ -231,7 +225,7 @@ class ResultCheck {
  public:
   /// Starts the process of TensorRT, which loads while the network is rewritten, unless only rules judge. Throws the
   /// errors of `start_tensorrt` except NoTensorRT.
-  ResultCheck(const Work& work, const ConvertOptions& options, bool asks_tensorrt) : work_(work), options_(options) {
+  ResultCheck(Work& work, const ConvertOptions& options, bool asks_tensorrt) : work_(work), options_(options) {
     if (!asks_tensorrt) return;
     InspectOptions inspect_options = options_.inspect;
     inspect_options.reduce.clear();
@@ -262,10 +256,10 @@ class ResultCheck {
   }
 
   /// Sets the members of the report that follow from the check. May be called once. Throws the errors of `probe`.
-  void run(Work& work, Conversion& conversion) {
+  void run(Conversion& conversion) {
     report::ConvertReport& report = conversion.report;
     const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : model_of(report.model);
-    work.report(0, "comparing values");
+    work_.report(0, "comparing values");
     if (!probe_) {
       compare_values(report, after, 0, options_.watch);
       report.not_checked = options_.check && conversion.release ? not_asked_for_release : not_asked_by_rule;
@@ -276,7 +270,7 @@ class ResultCheck {
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) - 1);
     run_side_by_side(
         [&](const CancelToken& cancel) { compare_values(report, after, threads, {.progress = {}, .cancel = cancel}); },
-        [&] { probe(work, inspection, *probe_, options_.inspect.on_trial, std::move(trials_), stop_tensorrt_); },
+        [&] { probe(work_, inspection, *probe_, options_.inspect.on_trial, std::move(trials_), stop_tensorrt_); },
         stop_tensorrt_, options_.watch.cancel);
     report.nodes = std::move(inspection.report.nodes);
     report.check = std::move(inspection.report.probe);
@@ -284,7 +278,7 @@ class ResultCheck {
   }
 
  private:
-  const Work& work_;
+  Work& work_;
   const ConvertOptions& options_;
   std::optional<inspect::ProbeOptions> probe_;
   std::unique_ptr<inspect::DriverTrials> trials_;
@@ -311,7 +305,7 @@ report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& c
   rewrite(work, conversion);
   check.check_ranges(model_of(report.model));  // before the result is written
   if (!report.options.output.empty()) save(report, report.options.output);
-  check.run(work, conversion);
+  check.run(conversion);
   set_command(report);
   correct_advice(report);
   return std::move(report);
@@ -338,7 +332,6 @@ report::ConvertReport convert(const Model& model, const ConvertOptions& options)
     conversion.report.file = model.source();
     conversion.report.origin = ModelAccess::origin_of(model);
     conversion.report.original = model;
-    conversion.frozen = ModelAccess::frozen_sizes_of(model);
     return convert(work, conversion, check);
   });
 }
@@ -358,11 +351,11 @@ report::ConvertReport convert(const std::filesystem::path& file, const ImportOpt
     InputShapes reading_shapes = conversion.pass_options.input_shapes;
     reading_shapes.merge(conversion.shapes_of_rules);
     const auto start = std::chrono::steady_clock::now();
-    graft::onnx::Model model = read(file, import, reading_shapes, setting_name(Setting::input_shapes), &report.origin,
+    graft::onnx::Model model = read(file, import, reading_shapes, &report.origin,
                                     [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
     report.seconds.read = seconds_since(start);
-    conversion.frozen = frozen_sizes_of(model, file, import);
-    report.original = ModelAccess::make(std::move(model), conversion.frozen, report.origin);
+    auto frozen = frozen_sizes_of(model, file, import);
+    report.original = ModelAccess::make(std::move(model), std::move(frozen), report.origin);
     return convert(work, conversion, check);
   });
 }

@@ -437,7 +437,7 @@ report::InspectReport inspect(const std::filesystem::path& file, const ImportOpt
     report.file = file;
     report.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
     const InputShapes shapes = to_internal(import.shapes);
-    inspection.model = read(file, import, shapes, setting_name(Setting::input_shapes), &report.origin,
+    inspection.model = read(file, import, shapes, &report.origin,
                             [&](std::size_t /*done*/, std::size_t /*total*/) { work.check_cancelled(); });
     note_given_shapes(inspection, shapes);
     return inspect(work, std::move(inspection), shapes, options);

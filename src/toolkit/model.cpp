@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -166,8 +167,7 @@ InputShapes to_internal(const Shapes& shapes) {
 }
 
 graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options, const InputShapes& shapes,
-                        std::string_view shapes_name, report::Origin* origin,
-                        std::function<void(std::size_t done, std::size_t total)> progress) {
+                        report::Origin* origin, std::function<void(std::size_t done, std::size_t total)> progress) {
   try {
     return read_model(
         file, options.weights,
@@ -176,7 +176,7 @@ graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& 
     if (options.shapes.empty() || error.kind() != Error::Kind::bad_input) throw;
     const std::string said = inputs_without_shapes(file, options);
     if (said.empty() || std::string_view(error.what()).find(said) != std::string_view::npos) throw;
-    throw Error(fmt::format("{}\nWithout {} {}", error.what(), shapes_name, said));
+    throw Error(fmt::format("{}\nWithout {} {}", error.what(), setting_name(Setting::input_shapes), said));
   }
 }
 
@@ -194,7 +194,7 @@ Model load(const std::filesystem::path& file, const ImportOptions& options) {
     work.report(0, what);
     const InputShapes shapes = to_internal(options.shapes);
     report::Origin origin;
-    graft::onnx::Model model = read(file, options, shapes, setting_name(Setting::input_shapes), &origin,
+    graft::onnx::Model model = read(file, options, shapes, &origin,
                                     [&](std::size_t done, std::size_t total) { work.report_step(what, done, total); });
     if (shapes.empty()) return ModelAccess::make(std::move(model), {}, std::move(origin));
     work.report(0.5, "inferring shapes");

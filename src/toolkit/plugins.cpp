@@ -6,17 +6,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "engine/driver.hpp"
-#include "engine/plugin_library.hpp"
 #include "engine/read_fields.hpp"
-#include "graft/setting.hpp"
 #include "inspect/trials.hpp"
 #include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
@@ -165,25 +161,6 @@ PluginsReport list_plugins(const std::vector<std::string>& libraries, const Plug
   report.tensorrt_warnings = std::move(answer.warnings);
   if (options.check) check_engines(report, libraries, options, half_of(options.watch, 0.5));
   return report;
-}
-
-void check_plugin_libraries(const std::vector<std::string>& libraries) {
-  for (const std::string& library : libraries) {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(library, ignored)) continue;
-    const bool is_folder = std::filesystem::is_directory(library, ignored);
-    const char* why = is_folder                                   ? "it is a folder"
-                      : std::filesystem::exists(library, ignored) ? "it is not a regular file"
-                                                                  : "no such file";
-    throw EngineError(
-        Error::Kind::bad_input,
-        {.kind = "plugin_library",
-         .message = fmt::format("{} {}: {}", setting_name(Setting::plugin_libraries), library, why),
-         .next_step = is_folder ? "Pass the .so files in it, each library by itself"
-                                : fmt::format("Graft's own library is {}", engine::own_plugin_library().path.string()),
-         .library = library,
-         .cause = is_folder ? "folder" : "no_file"});
-  }
 }
 
 }  // namespace graft::toolkit

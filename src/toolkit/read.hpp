@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graft/report/model.hpp"
@@ -21,11 +20,9 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 [[nodiscard]] InputShapes to_internal(const Shapes& shapes);
 
 /// Reads a network as `load` does, without inferring shapes. `shapes` are for formats whose readers need them.
-/// `shapes_name` is their name in messages. Throws the errors of `load`; where the shapes do not fit, the message also
-/// lists the inputs that the file declares.
+/// Throws the errors of `load`; where the shapes do not fit, the message also lists the inputs that the file declares.
 [[nodiscard]] graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options,
-                                      const InputShapes& shapes, std::string_view shapes_name,
-                                      report::Origin* origin = nullptr,
+                                      const InputShapes& shapes, report::Origin* origin = nullptr,
                                       std::function<void(std::size_t done, std::size_t total)> progress = {});
 
 /// Returns the nodes that fit only the sizes in the file, although the network was read with the shapes of the options.

@@ -2,7 +2,10 @@
 #include "toolkit/work.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -11,70 +14,90 @@
 namespace graft::toolkit {
 namespace {
 
-/// A compiled model that calls `check` before each run, which throws where the work is cancelled.
-template <class Check>
+/// A compiled model that ends the work before a run where the token was used.
 class WatchedModel final : public runtime::CompiledModel, public runtime::HasAnswer {
  public:
-  WatchedModel(std::unique_ptr<runtime::CompiledModel> model, Check check, std::string engine)
-      : model_(std::move(model)), check_(check), engine_(std::move(engine)) {}
+  WatchedModel(const Work& work, std::unique_ptr<runtime::CompiledModel> model, std::string engine)
+      : work_(work), model_(std::move(model)), engine_(std::move(engine)) {}
   [[nodiscard]] runtime::Answer answer() const override { return answer_of(*model_, engine_); }
   using runtime::CompiledModel::run;
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> new_request() const override {
-    return std::make_unique<WatchedModel>(model_->new_request(), check_, engine_);
+    return std::make_unique<WatchedModel>(work_, model_->new_request(), engine_);
   }
   void run(const runtime::TensorMap& inputs, const std::function<void(const runtime::TensorMap&)>& look) override {
-    check_();
+    work_.check_cancelled();
     model_->run(inputs, look);
   }
 
  private:
+  const Work& work_;
   std::unique_ptr<runtime::CompiledModel> model_;
-  Check check_;
   std::string engine_;
+};
+
+/// The engine of a call, which checks the token before each run and while one runs, and records what it compiles.
+class WatchedEngine final : public runtime::Engine {
+ public:
+  WatchedEngine(const Work& work, const runtime::Engine& engine, UsedEngines& used)
+      : work_(work), engine_(engine), used_(used) {}
+  using runtime::Engine::compile;
+  [[nodiscard]] std::string_view name() const override { return engine_.name(); }
+  [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
+  [[nodiscard]] const runtime::Engine* checked() const override {
+    const runtime::Engine* form = engine_.checked();
+    return form == nullptr ? nullptr : &wrap(*form, checked_);
+  }
+  [[nodiscard]] const runtime::Engine& unchecked() const override { return wrap(engine_.unchecked(), unchecked_); }
+  /// Returns the second engine without recording it: it only confirms a noise floor.
+  [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const graft::onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    work_.check_cancelled();
+    runtime::CompileOptions watched = options;
+    watched.should_stop = [&work = work_] { return work.is_cancelled(); };
+    std::unique_ptr<runtime::CompiledModel> compiled = compile_or_name_fault(engine_, model, watched);
+    used_.note(model, *compiled, engine_);
+    return std::make_unique<WatchedModel>(work_, std::move(compiled), std::string(engine_.name()));
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override {
+    work_.check_cancelled();
+    return engine_.evaluate_constant_graph(model);
+  }
+
+ private:
+  /// Returns the wrapper of `form`, another form of this engine, that checks the token as well.
+  [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form,
+                                            std::unique_ptr<WatchedEngine>& wrapped) const {
+    if (&form == &engine_) return *this;
+    const std::lock_guard lock(mutex_);
+    if (wrapped == nullptr) wrapped = std::make_unique<WatchedEngine>(work_, form, used_);
+    return *wrapped;
+  }
+
+  const Work& work_;
+  const runtime::Engine& engine_;
+  UsedEngines& used_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<WatchedEngine> checked_;
+  mutable std::unique_ptr<WatchedEngine> unchecked_;
 };
 
 }  // namespace
 
 Work::Work(const Watch& watch, CpuEngine engine, Purpose purpose)
-    : watch_(watch), engine_(*this, engine_of(engine, purpose), used_) {}
+    : watch_(watch), engine_(std::make_unique<WatchedEngine>(*this, engine_of(engine, purpose), used_)) {}
+
+const runtime::Engine& Work::engine() const { return *engine_; }
 
 double Work::fraction() {
   const std::scoped_lock lock(mutex_);
   return fraction_;
 }
 
+bool Work::is_cancelled() const { return watch_.cancel.is_cancelled(); }
+
 void Work::check_cancelled() const {
   if (is_cancelled()) throw runtime::Stopped{};
-}
-
-const runtime::Engine* Work::Engine::checked() const {
-  const runtime::Engine* form = engine_.checked();
-  return form == nullptr ? nullptr : &wrap(*form, checked_);
-}
-
-const runtime::Engine& Work::Engine::unchecked() const { return wrap(engine_.unchecked(), unchecked_); }
-
-const runtime::Engine& Work::Engine::wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const {
-  if (&form == &engine_) return *this;
-  const std::lock_guard lock(mutex_);
-  if (wrapped == nullptr) wrapped = std::make_unique<Engine>(work_, form, used_);
-  return *wrapped;
-}
-
-std::unique_ptr<runtime::CompiledModel> Work::Engine::compile(const graft::onnx::Model& model,
-                                                              const runtime::CompileOptions& options) const {
-  work_.check_cancelled();
-  const auto check = [&work = work_] { work.check_cancelled(); };
-  runtime::CompileOptions watched = options;
-  watched.should_stop = [&work = work_] { return work.is_cancelled(); };
-  std::unique_ptr<runtime::CompiledModel> compiled = compile_or_name_fault(engine_, model, watched);
-  used_.note(model, *compiled, engine_);
-  return std::make_unique<WatchedModel<decltype(check)>>(std::move(compiled), check, std::string(engine_.name()));
-}
-
-runtime::TensorMap Work::Engine::evaluate_constant_graph(const graft::onnx::Model& model) const {
-  work_.check_cancelled();
-  return engine_.evaluate_constant_graph(model);
 }
 
 void Work::report(double fraction, std::string_view text) {
@@ -103,6 +126,33 @@ void Work::report_step(const std::string& step, std::size_t done, std::size_t to
   }
   const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
   report(step_begin_ + (1 - step_begin_) / 2 * part, step);
+}
+
+void run_side_by_side(const std::function<void(const CancelToken&)>& aside, const std::function<void()>& here,
+                      CancelToken stop_here, const CancelToken& outer) {
+  CancelToken stop_aside;
+  std::future<void> other = std::async(std::launch::async, [&] {
+    try {
+      aside(stop_aside);
+    } catch (...) {
+      stop_here.cancel();
+      throw;
+    }
+  });
+  try {
+    here();
+  } catch (...) {
+    const bool is_aside_first = stop_here.is_cancelled();
+    stop_aside.cancel();
+    if (is_aside_first) other.get();
+    other.wait();
+    throw;
+  }
+  constexpr std::chrono::milliseconds often{100};
+  while (other.wait_for(often) == std::future_status::timeout) {
+    if (outer.is_cancelled()) stop_aside.cancel();
+  }
+  other.get();
 }
 
 }  // namespace graft::toolkit

@@ -1,8 +1,9 @@
-// A call of the toolkit: its progress, its cancellation, and the engine that it uses.
+// A call of the toolkit: its progress, its cancellation, the engine that it uses, and work in two threads.
 #pragma once
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -22,10 +23,10 @@ class Work {
   Work& operator=(const Work&) = delete;
 
   /// Returns the chosen engine, which checks the token before each run and while one runs.
-  [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
+  [[nodiscard]] const runtime::Engine& engine() const;
   /// Returns the engines that have compiled models so far.
   [[nodiscard]] const UsedEngines& used() const { return used_; }
-  [[nodiscard]] bool is_cancelled() const { return watch_.cancel.is_cancelled(); }
+  [[nodiscard]] bool is_cancelled() const;
 
   /// Returns the fraction that was reported last, 0 to 1.
   [[nodiscard]] double fraction();
@@ -34,6 +35,7 @@ class Work {
   void report(double fraction, std::string_view text);
   /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
+  /// Ends the work where the token was used.
   void check_cancelled() const;
 
   /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, where the work is
@@ -58,41 +60,21 @@ class Work {
   /// callback is thrown to the caller.
   void report_end();
 
-  class Engine final : public runtime::Engine {
-   public:
-    Engine(const Work& work, const runtime::Engine& engine, UsedEngines& used)
-        : work_(work), engine_(engine), used_(used) {}
-    using runtime::Engine::compile;
-    [[nodiscard]] std::string_view name() const override { return engine_.name(); }
-    [[nodiscard]] bool can_run() const override { return engine_.can_run(); }
-    [[nodiscard]] const runtime::Engine* checked() const override;
-    [[nodiscard]] const runtime::Engine& unchecked() const override;
-    /// Returns the second engine without recording it: it only confirms a noise floor.
-    [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
-    [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(
-        const graft::onnx::Model& model, const runtime::CompileOptions& options) const override;
-    [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const graft::onnx::Model& model) const override;
-
-   private:
-    /// Returns the wrapper of `form`, another form of this engine, that checks the token as well.
-    [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form, std::unique_ptr<Engine>& wrapped) const;
-
-    const Work& work_;
-    const runtime::Engine& engine_;
-    UsedEngines& used_;
-    mutable std::mutex mutex_;
-    mutable std::unique_ptr<Engine> checked_;
-    mutable std::unique_ptr<Engine> unchecked_;
-  };
-
   const Watch& watch_;
   UsedEngines used_;
-  Engine engine_;
+  const std::unique_ptr<const runtime::Engine> engine_;
   std::mutex mutex_;
   std::exception_ptr thrown_;  // the exception of the callback
   double fraction_ = 0;
   std::string step_;
   double step_begin_ = 0;
 };
+
+/// Runs `aside` in another thread and `here` in this one, and returns when both have ended. `aside` gets a token that
+/// is cancelled if `here` throws or if `outer` is cancelled. `stop_here` is cancelled if `aside` throws; `here` has to
+/// end soon after that, and after `outer` is cancelled. Throws the exception that one of them threw by itself, rather
+/// than one that followed from its cancellation.
+void run_side_by_side(const std::function<void(const CancelToken&)>& aside, const std::function<void()>& here,
+                      CancelToken stop_here, const CancelToken& outer);
 
 }  // namespace graft::toolkit

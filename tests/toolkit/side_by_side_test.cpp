@@ -1,12 +1,12 @@
 // Tests two functions that run at the same time: each ends where the other one fails, or where the caller cancels.
-#include "toolkit/side_by_side.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+
+#include "toolkit/work.hpp"
 
 namespace graft::toolkit {
 namespace {

@@ -90,8 +90,6 @@ struct ConvertReport : RewriteReport {
   std::size_t transpositions = 0;
   /// The number of nodes without an ONNX function, if functions were left out.
   std::optional<std::size_t> nodes_without_function = {};
-  /// A line for each kind of rejected rewrite, except the rewrites of rules.
-  std::vector<std::string> rejections = {};
   std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
   std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
   bool can_be_cut = false;                      ///< Whether the network can be cut. See InspectReport::can_be_cut.

@@ -201,6 +201,7 @@ struct RewriteReport {
   std::vector<PassSummary> passes;
   std::vector<Rewrite> rewrites;
   std::vector<Rewrite> rejected;
+  std::vector<std::string> rejections;  ///< A line for each kind of rejected rewrite, except the rewrites of rules.
   std::vector<NearMiss> near_misses;
   std::vector<OperatorChoice> choices;
   std::vector<std::string> warnings;  ///< The assumptions that applied rewrites make.

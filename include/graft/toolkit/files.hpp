@@ -1,7 +1,9 @@
-// Functions for programs: a check of an output file before long work, and facts for signal handlers.
+// Functions for programs: checks of files before long work, and facts for signal handlers.
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "graft/toolkit/export.hpp"
 
@@ -9,6 +11,10 @@ namespace graft::toolkit {
 
 /// Throws Error where a file of this name cannot be written. The file itself is not changed.
 GRAFT_API void check_writable(const std::filesystem::path& file);
+
+/// Throws EngineError for a plugin library that is not a regular file. `build` and `inspect` find such a library only
+/// when TensorRT loads it; a program calls this function before it reads a large model.
+GRAFT_API void check_plugin_libraries(const std::vector<std::string>& libraries);
 
 /// Returns whether a temporary file or folder of this process exists, which stays if the process ends now. A signal
 /// handler may call it.

@@ -33,8 +33,4 @@ struct PluginsOptions {
 [[nodiscard]] GRAFT_API PluginsReport list_plugins(const std::vector<std::string>& libraries,
                                                    const PluginsOptions& options = {});
 
-/// Throws EngineError for a plugin library that is not a regular file. `build` and `inspect` find such a library only
-/// when TensorRT loads it; a program calls this function before it reads a large model.
-GRAFT_API void check_plugin_libraries(const std::vector<std::string>& libraries);
-
 }  // namespace graft::toolkit
