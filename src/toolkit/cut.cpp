@@ -126,9 +126,9 @@ void run_halves(CutResult& result, const CutOptions& cut_options) {
     const auto halves = [&](const runtime::Engine& engine) {
       return std::make_unique<HalvesEngine>(engine, network, result.host_engine);
     };
-    result.verified = VerifyResult{
-        compare_outputs(model_of(result.model), model_of(candidate), {}, cut_options.engine, cut_options.watch, halves),
-        candidate};
+    result.verified = VerifyResult{compare_outputs(model_of(result.model), model_of(candidate), engine_options({}),
+                                                   cut_options.engine, cut_options.watch, halves),
+                                   candidate};
     result.verdict = result.verified->verdict();
     if (result.verdict == Verdict::nothing_compared) result.not_verified = not_compared_text(*result.verified);
   } catch (const Error& error) {
