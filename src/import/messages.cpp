@@ -27,11 +27,12 @@ std::string did_you_mean(const std::string& name, std::vector<std::string> names
   }
   const auto meant = names.size() <= most ? nearest(name, names) : std::nullopt;
   return meant ? fmt::format("; did you mean {}?", *meant)
-               : fmt::format("; `graft inspect` without {} lists its outputs", setting_name(Setting::kept_outputs));
+               : fmt::format("; `graft inspect` without {} lists the outputs of the network",
+                             setting_name(Setting::kept_outputs));
 }
 
 std::string give_shapes() {
-  return fmt::format("give the shapes of the inputs with {}", setting_name(Setting::input_shapes));
+  return fmt::format("set the shapes of the inputs with {}", setting_name(Setting::input_shapes));
 }
 
 std::string inputs_text(const onnx::Graph& graph) {
@@ -39,7 +40,7 @@ std::string inputs_text(const onnx::Graph& graph) {
   for (const onnx::Value* input : graph.inputs()) {
     inputs.push_back(fmt::format("{} {}", input->name, input->shape ? to_string(*input->shape) : ""));
   }
-  return inputs.empty() ? "it has no inputs" : fmt::format("its inputs are {}", fmt::join(inputs, ", "));
+  return inputs.empty() ? "the network has no inputs" : fmt::format("its inputs are {}", fmt::join(inputs, ", "));
 }
 
 }  // namespace graft

@@ -91,7 +91,7 @@ onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutat
     dims.push_back(tensor.dims.at(static_cast<std::size_t>(axis)));
     steps.push_back(strides.at(static_cast<std::size_t>(axis)));
   }
-  if (dims.size() != rank) throw Error(Error::Kind::internal, "a permutation has another rank than its tensor");
+  if (dims.size() != rank) throw Error(Error::Kind::internal, "a permutation and its tensor have different ranks");
   std::string raw(tensor.bytes.size(), '\0');
   if (!raw.empty() && rank != 0) {
     switch (bits_of(tensor.type)) {
@@ -99,7 +99,10 @@ onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutat
       case 16: copy_permuted<2>(tensor.bytes.data(), raw.data(), dims, steps); break;
       case 32: copy_permuted<4>(tensor.bytes.data(), raw.data(), dims, steps); break;
       case 64: copy_permuted<8>(tensor.bytes.data(), raw.data(), dims, steps); break;
-      default: throw Error(fmt::format("weights of type {} cannot be transposed", to_string(tensor.type)));
+      default:
+        throw Error(
+            fmt::format("weights of type {} cannot be transposed; only types of 8, 16, 32 and 64 bits are supported",
+                        to_string(tensor.type)));
     }
   } else {
     raw.assign(tensor.bytes.data(), tensor.bytes.size());
@@ -115,7 +118,8 @@ onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims) {
   const std::int64_t before = tensor.element_count();
   tensor.dims = std::move(dims);
   if (tensor.element_count() != before) {
-    throw Error(fmt::format("{} elements do not fit the shape [{}]", before, fmt::join(tensor.dims, ", ")));
+    throw Error(
+        fmt::format("a constant of {} elements cannot have the shape [{}]", before, fmt::join(tensor.dims, ", ")));
   }
   return tensor;
 }
@@ -187,9 +191,10 @@ void NodeBuilder::check_budget(std::int64_t elements, onnx::ElementType type) co
   constexpr std::int64_t bits_of_byte = 8;
   const std::int64_t allowed = std::min(ConstantBudget::largest, budget_.left);
   if (elements <= allowed * bits_of_byte / static_cast<std::int64_t>(bits_of(type))) return;
-  throw Error(fmt::format(
-      "it needs a constant of {} elements of type {}; allowed are {} bytes, and {} for all such constants of a network",
-      elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
+  throw Error(
+      fmt::format("it needs a constant of {} elements of type {}; such a constant may have at most {} bytes, and all "
+                  "such constants of a network together at most {} bytes",
+                  elements, to_string(type), ConstantBudget::largest, ConstantBudget::all));
 }
 
 onnx::Value* NodeBuilder::constant_of(onnx::TensorData tensor) {
@@ -218,8 +223,8 @@ onnx::Value* NodeBuilder::cast(onnx::Value* value, onnx::ElementType type) {
 onnx::Value* NodeBuilder::transpose(onnx::Value* value, const Ints& permutation) {
   if (const auto tensor = value->constant()) {
     if (tensor->dims.size() != permutation.size()) {
-      throw Error(
-          fmt::format("'{}' has {} dimensions; allowed are {}", value->name, tensor->dims.size(), permutation.size()));
+      throw Error(fmt::format("the constant '{}' has {} dimensions; it must have {}", value->name, tensor->dims.size(),
+                              permutation.size()));
     }
     return graph_.add_constant(value->name, transposed(*tensor, permutation));
   }

@@ -23,8 +23,9 @@ constexpr std::string_view freeze_keras =
     "convert_variables_to_constants_v2(f) of tensorflow.python.framework.convert_to_constants, and write "
     ".graph.as_graph_def().SerializeToString() to a .pb file";
 constexpr std::string_view freeze_checkpoint =
-    "a checkpoint has weights without the network: in TensorFlow 1, restore it into the network's session and call "
-    "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs)";
+    "in TensorFlow 1, restore the checkpoint into the network's session, call "
+    "tf.compat.v1.graph_util.convert_variables_to_constants(session, graph_def, names of the outputs), and write "
+    ".SerializeToString() of the result to a .pb file";
 
 struct Kind {
   std::string_view end;  ///< The suffix of the file's name.
@@ -35,14 +36,18 @@ constexpr std::array kinds = {
     Kind{".h5", "a Keras model or weights in HDF5", freeze_keras},
     Kind{".hdf5", "a Keras model or weights in HDF5", freeze_keras},
     Kind{".keras", "a Keras model", freeze_keras},
-    Kind{".ckpt", "a TensorFlow checkpoint", freeze_checkpoint},
-    Kind{".index", "a TensorFlow checkpoint", freeze_checkpoint},
+    Kind{".ckpt", "a TensorFlow checkpoint, which contains weights without the network", freeze_checkpoint},
+    Kind{".index", "part of a TensorFlow checkpoint, which contains weights without the network", freeze_checkpoint},
     Kind{".meta", "the graph of a TensorFlow 1 checkpoint, without weights", freeze_checkpoint},
-    Kind{".tflite", "a TensorFlow Lite model", "convert the network that it was created from"},
-    Kind{".pt", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
-    Kind{".pth", "a PyTorch model", "export it with torch.onnx.export, and give the .onnx file"},
-    Kind{".engine", "a TensorRT engine", "an engine cannot be converted; give the network that it was built from"},
-    Kind{".plan", "a TensorRT engine", "an engine cannot be converted; give the network that it was built from"},
+    Kind{".tflite", "a TensorFlow Lite model",
+         "Graft does not read this format; pass the TensorFlow network that the file was created from, as a frozen "
+         "graph (.pb)"},
+    Kind{".pt", "a PyTorch model", "export it with torch.onnx.export, and pass the .onnx file"},
+    Kind{".pth", "a PyTorch model", "export it with torch.onnx.export, and pass the .onnx file"},
+    Kind{".engine", "a TensorRT engine",
+         "an engine cannot be converted; pass the network that the engine was built from, such as its .onnx file"},
+    Kind{".plan", "a TensorRT engine",
+         "an engine cannot be converted; pass the network that the engine was built from, such as its .onnx file"},
 };
 
 /// Lists the first few files in a folder that Graft can read.
@@ -65,11 +70,13 @@ std::string models_in(const std::filesystem::path& folder) {
 /// Returns advice for a file of a known kind with the wrong suffix, judged by its first bytes; empty if these do not
 /// show the kind.
 std::string_view wrong_name(const std::string& bytes, std::string_view end) {
-  if (bytes.starts_with("version https://git-lfs")) return "this is a pointer of Git LFS; fetch it with git lfs pull";
+  if (bytes.starts_with("version https://git-lfs"))
+    return "this is a Git LFS pointer without the content of the model; fetch the model with git lfs pull";
   const bool is_text = std::none_of(bytes.begin(), bytes.end(),
                                     [](char c) { return static_cast<unsigned char>(c) < 0x09U || c == '\x12'; });
   if (end == ".prototxt" && !is_text) {
-    return "the file is binary; give the network (.prototxt) first and its weights (.caffemodel) second";
+    return "the file is binary, but a .prototxt file is text; pass the network (.prototxt) first and its weights "
+           "(.caffemodel) second";
   }
   // Field 1 is a message in a GraphDef, but a number in an ONNX model.
   if ((end == ".onnx" || end.empty()) && bytes.starts_with('\x0a') && !is_text) {
@@ -79,8 +86,8 @@ std::string_view wrong_name(const std::string& bytes, std::string_view end) {
     return "this is not a frozen TensorFlow graph; if it is an ONNX model, rename it to .onnx";
   }
   if (end != ".prototxt" && end != ".pbtxt" && is_text && bytes.find("layer") != std::string::npos) {
-    return "if this is the text of a Caffe network, rename it to .prototxt, and give its .caffemodel as the second "
-           "file";
+    return "if this is the text of a Caffe network, rename the file to .prototxt, and pass the .caffemodel as the "
+           "second file";
   }
   return {};
 }
@@ -97,8 +104,8 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
     if (std::filesystem::exists(path / "saved_model.pb", error))
       return sentence("a SavedModel folder", freeze_saved_model);
     const std::string inside = models_in(path);
-    return "this is a folder; allowed are .onnx, .pb, .pbtxt and .prototxt files" +
-           (inside.empty() ? "" : ". It holds " + inside);
+    return "this is a folder; pass a .onnx, .pb, .pbtxt or .prototxt file" +
+           (inside.empty() ? "" : ". The folder contains " + inside);
   }
   // The JSON of a cut network may contain any node names. Faults of its halves are reported when they are read.
   if (is_cut_network(path)) return std::nullopt;
@@ -106,7 +113,8 @@ std::optional<std::string> explain_other_format(const std::filesystem::path& pat
   for (const Kind& kind : kinds) {
     if (name.ends_with(kind.end)) return sentence(kind.what, kind.remedy);
   }
-  if (name.find(".data-0") != std::string::npos) return sentence("part of a TensorFlow checkpoint", freeze_checkpoint);
+  if (name.find(".data-0") != std::string::npos)
+    return sentence("part of a TensorFlow checkpoint, which contains weights without the network", freeze_checkpoint);
   constexpr std::size_t enough = 512;
   const std::string bytes = onnx::beginning_of_file(path, enough);
   if (bytes.starts_with("\x89HDF")) return sentence("a Keras model or weights in HDF5", freeze_keras);

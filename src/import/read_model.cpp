@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "import/caffe/import.hpp"
 #include "import/cut_network.hpp"
 #include "import/other_formats.hpp"
@@ -41,13 +42,14 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
                                .progress = options.progress}));
   }
   if (path.extension() == ".caffemodel") {
-    throw Error(
-        fmt::format("{}: these are weights; give the network (.prototxt) first, then this file", path.string()));
+    throw Error(fmt::format("{}: this file contains weights; pass the network (.prototxt) first and this file second",
+                            path.string()));
   }
   if (!weights.empty()) {
-    throw Error(fmt::format(
-        "{}: a second file was given, {}; only a Caffe network (.prototxt) has its weights in a second file",
-        path.string(), weights.string()));
+    throw Error(
+        fmt::format("{}: the second file, {}, cannot be used, because only a Caffe network (.prototxt) has its weights "
+                    "in a second file; pass the model alone",
+                    path.string(), weights.string()));
   }
   if (format == FileFormat::tensorflow) {
     return checked(read_tensorflow(path, {.outputs = options.outputs,
@@ -56,9 +58,10 @@ onnx::Model read_model(const std::filesystem::path& path, const std::filesystem:
                                           .progress = options.progress}));
   }
   if (!options.outputs.empty()) {
-    throw Error(fmt::format(
-        "{}: outputs can be selected only for TensorFlow and Caffe networks; an ONNX file names its own outputs",
-        path.string()));
+    throw Error(
+        fmt::format("{0}: {1} selects the outputs of TensorFlow and Caffe networks; an ONNX file declares its outputs "
+                    "itself, so leave out {1}",
+                    path.string(), setting_name(Setting::kept_outputs)));
   }
   if (is_cut_network(path)) {
     onnx::Model whole = join(read_cut_network(path));

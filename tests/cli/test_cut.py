@@ -254,12 +254,15 @@ def test_without_anything_left_for_tensorrt_the_network_is_written_whole(graft, 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda cut: cut.pop("schema"), '"schema": "graft.cut/1" is missing'),
-        (lambda cut: cut.update(first="gpu"), "'first': found \"gpu\""),
+        (lambda cut: cut.pop("schema"), 'its field "schema" is not "graft.cut/1"'),
+        (lambda cut: cut.update(first="gpu"), "'first' is \"gpu\"; it must be"),
         (lambda cut: cut.pop("host"), "'host' does not name a file"),
-        (lambda cut: cut["host"].update(file="../elsewhere.onnx"), "allowed is one in the same folder"),
-        (lambda cut: cut["outputs"].append("more"), "neither half has the output 'more'"),
-        (lambda cut: cut.update(outputs=[3]), "'outputs': found 3"),
+        (
+            lambda cut: cut["host"].update(file="../elsewhere.onnx"),
+            "'host' names the file '../elsewhere.onnx'; it must be the name, without a path,",
+        ),
+        (lambda cut: cut["outputs"].append("more"), "'outputs' contains 'more', but neither half has"),
+        (lambda cut: cut.update(outputs=[3]), "'outputs' contains 3; each entry must be"),
     ],
 )
 def test_a_file_that_names_halves_wrongly_is_refused(graft, detector, tmp_path, change, said):

@@ -312,7 +312,7 @@ MISTAKES = {
     "ONNX called pb": (["convert", "onnx.pb", *TO], ["onnx.pb", "rename it to .onnx"]),
     "graph called ONNX": (["convert", "graph.onnx", *TO], ["graph.onnx", "rename it to .pb"]),
     "graph called prototxt": (["convert", "graph.prototxt", *TO], ["graph.prototxt", "the file is binary"]),
-    "prototxt called txt": (["inspect", "deploy.txt"], ["deploy.txt", "rename it to .prototxt"]),
+    "prototxt called txt": (["inspect", "deploy.txt"], ["deploy.txt", "rename the file to .prototxt"]),
     "Keras HDF5": (["convert", "keras.h5", *TO], ["keras.h5", "HDF5", "convert_variables_to_constants_v2"]),
     "Keras archive": (["convert", "keras.keras", *TO], ["keras.keras", "Keras", "convert_variables_to_constants_v2"]),
     "TensorFlow Lite": (["convert", "lite.tflite", *TO], ["lite.tflite", "TensorFlow Lite"]),
@@ -336,7 +336,7 @@ MISTAKES = {
     "number of an output": (["convert", "digits.pb", *TO, "--keep-output", "logits:3"], ["logits:3"]),
     "output of ONNX": (
         ["convert", "digits.onnx", *TO, "--keep-output", "logits"],
-        ["digits.onnx", "names its own"],
+        ["digits.onnx", "declares its outputs itself, so leave out --keep-output"],
     ),
     "the model itself": (["convert", "digits.pb", "-o", "digits.pb"], ["digits.pb", "the input model"]),
     "the weights": (

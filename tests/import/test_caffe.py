@@ -179,12 +179,21 @@ def test_fields_of_training_are_passed_over(convert):
     [
         (
             [blob(np.ones((3, 4, 3, 3))), blob(SHIFT)],
-            "the weights have the shape [3, 4, 3, 3]; the shape [4, 3, 3, 3] is needed",
+            "the trained blob has the shape [3, 4, 3, 3], but the parameters of the layer require [4, 3, 3, 3]",
         ),
-        ([blob(KERNEL), blob(np.zeros(5))], "bias: the weights have the shape [5]; the shape [4] is needed"),
-        ([blob(KERNEL)], "1 blobs of weights; blob 1 is needed"),
-        ([blob(KERNEL), blob(SHIFT), blob(SHIFT)], "it has 3 blobs of weights, 1 of which its parameters do not use"),
-        ([blob(np.ones(107), (4, 3, 3, 3)), blob(SHIFT)], "blob 0 has 107 elements; its shape [4, 3, 3, 3] needs 108"),
+        (
+            [blob(KERNEL), blob(np.zeros(5))],
+            "bias: the trained blob has the shape [5], but the parameters of the layer require [4]",
+        ),
+        ([blob(KERNEL)], "1 blobs of weights, but needs at least 2"),
+        (
+            [blob(KERNEL), blob(SHIFT), blob(SHIFT)],
+            "it has 3 blobs of weights, but its parameters do not use 1 of them",
+        ),
+        (
+            [blob(np.ones(107), (4, 3, 3, 3)), blob(SHIFT)],
+            "blob 0 of its weights has 107 elements; its shape [4, 3, 3, 3] requires 108",
+        ),
     ],
 )
 def test_weights_that_do_not_fit(convert, blobs, expected):
@@ -216,12 +225,12 @@ def test_half_precision_weights_of_nvidia(convert):
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [
-        (None, "layer c has no weights in the network's file; give the .caffemodel as the second file"),
+        (None, "layer c has no weights in the network's file; pass the .caffemodel as the second file"),
         (b"", "the file is empty"),
         (b"\x89HDF\r\n\x1a\nrest", "HDF5"),
-        (CONVOLUTION.encode(), "the file is text; give the network (.prototxt) first"),
+        (CONVOLUTION.encode(), "the file is text; pass the network (.prototxt) first"),
         (blob(np.ones((1, 3, 4, 4)), (1, 3, 4, 4)), "Subtract the mean from the images"),
-        (weights_of(**GOOD)[:100], "not a .caffemodel, or truncated"),
+        (weights_of(**GOOD)[:100], "not a .caffemodel, or it is truncated"),
         (weights_of(other=GOOD["c"]), "layer c has no weights in"),
         (varint(2 << 3 | 2) + varint(4) + field(1, field(2, b"")), "first format (V0)"),
     ],
@@ -233,12 +242,12 @@ def test_what_is_given_for_weights(convert, weights, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (weights_of(**GOOD), "the file is binary; give the network (.prototxt) first"),
-        ("", "found no layer"),
+        (weights_of(**GOOD), "the file is binary; pass the network (.prototxt) first"),
+        ("", "the file has no layer for inference"),
         ("layer { name: ", "line 1"),
-        (INPUT + layer("ReLU", "r", "x", "a") + layer("ReLU", "r", "a", "y"), "two layers are called 'r'"),
-        (INPUT + layer("ReLU", "r", "nothing", "y"), "no earlier layer has the top 'nothing', which it reads"),
-        (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "a top has no name"),
+        (INPUT + layer("ReLU", "r", "x", "a") + layer("ReLU", "r", "a", "y"), "two layers have the name 'r'"),
+        (INPUT + layer("ReLU", "r", "nothing", "y"), "the layer reads 'nothing' as a bottom, but no earlier layer"),
+        (INPUT + 'layer { name: "r" type: "ReLU" bottom: "x" top: "" }', "one of its tops has no name"),
         ('layers { layer { name: "c" type: "conv" } bottom: "x" top: "y" }', "first format (V0)"),
         (
             'input: "x" input_dim: 2 input_dim: 3\n' + layer("ReLU", "r", "x", "y"),
@@ -251,7 +260,7 @@ def test_what_is_given_for_weights(convert, weights, expected):
         ),
         (
             INPUT + layer("Sigmoid", "s", "x x", "y"),
-            "it has 2 bottoms and does not use 'x'",
+            "it has 2 bottoms, but the conversion of its type does not use 'x'",
         ),
         (INPUT + layer("Sigmoid", "s", "x", "y", "include { phase: TEST } exclude { phase: TRAIN }"), "both `include`"),
     ],
@@ -264,14 +273,22 @@ def test_what_is_given_for_a_network(convert, text, expected):
     ("kind", "parameters", "expected"),
     [
         ("Pooling", "pooling_param { pool: STOCHASTIC kernel_size: 2 }", "`pool` is STOCHASTIC"),
-        ("Pooling", "pooling_param { kernel_size: 2 pad: 2 }", "`pad` is 2 for a kernel of 2"),
+        (
+            "Pooling",
+            "pooling_param { kernel_size: 2 pad: 2 }",
+            "`pad` is 2; it must be less than the size of the kernel, 2",
+        ),
         (
             "Pooling",
             "pooling_param { kernel_size: 1 stride: 4 }",
             "the last window begins at 8, after the end of the 6",
         ),
-        ("Pooling", "pooling_param { global_pooling: true kernel_size: 2 }", "`global_pooling` and also"),
-        ("Pooling", "pooling_param { kernel_size: 9 }", "a kernel of 9 is larger than 6 elements"),
+        (
+            "Pooling",
+            "pooling_param { global_pooling: true kernel_size: 2 }",
+            "`global_pooling` and also a kernel size or padding",
+        ),
+        ("Pooling", "pooling_param { kernel_size: 9 }", "a kernel of 9 does not fit into 6 elements"),
         ("SPP", "spp_param { pyramid_height: 2 pool: STOCHASTIC }", "`pool` is STOCHASTIC"),
         ("SPP", "spp_param { pyramid_height: 40 }", "`pyramid_height` is 40"),
         ("LRN", "lrn_param { local_size: 4 }", "`local_size` is 4"),
@@ -280,29 +297,29 @@ def test_what_is_given_for_a_network(convert, text, expected):
         ("Eltwise", "eltwise_param { coeff: 1 coeff: 2 }", "`coeff` has 2 values for 1 bottoms"),
         ("Reshape", "reshape_param { shape { dim: -2 } }", "dimension -2"),
         ("Permute", "permute_param { order: 0 order: 0 }", "is not a permutation"),
-        ("Softmax", "softmax_param { axis: 4 }", "axis 4 is out of range for 4 dimensions"),
+        ("Softmax", "softmax_param { axis: 4 }", "axis 4 is out of range; a blob of 4 dimensions has the axes -4 to 3"),
         ("Slice", "slice_param { slice_point: 9 }", "`slice_point`"),
         ("Tile", "tile_param { axis: 1 }", "`tiles`"),
         ("ArgMax", "argmax_param { top_k: 0 }", "`top_k`"),
         ("Reorg", "reorg_param { reverse: true }", "`reverse` is true"),
-        ("Reorg", "", "are not divisible by `stride`"),
+        ("Reorg", "", "`stride`, 2, must divide the height and the width"),
         ("Interp", "", "neither `height` and `width` nor"),
         ("Interp", "interp_param { height: 4 width: 4 pad_beg: 1 }", "`pad_beg` or `pad_end` is above 0"),
         ("Upsample", "", "it has one bottom and no `scale`"),
         (
             "Upsample",
             "upsample_param { scale: 2 upsample_h: 3 upsample_w: 3 }",
-            "which need a second bottom with the indices of the maxima",
+            "require a second bottom with the indices of the maxima",
         ),
-        ("ShuffleChannel", "shuffle_channel_param { group: 2 }", "3 channels are not divisible into 2 groups"),
+        ("ShuffleChannel", "shuffle_channel_param { group: 2 }", "the 3 channels are not divisible by `group`, 2"),
         ("Clip", "clip_param { min: 0 }", "`min` or `max` is missing"),
         ("Dropout", "dropout_param { sample_weights_test: true }", "`sample_weights_test` is true"),
         (
             "DetectionOutput",
             "detection_output_param { num_classes: 2 nms_param { eta: 0.5 } }",
-            "`eta` is 0.5; allowed is 1",
+            "`eta` is 0.5; only `eta: 1` is supported",
         ),
-        ("Region", "region_param { classes: 2 num: 1 }", "3 channels; allowed are 1 boxes of 4 coordinates"),
+        ("Region", "region_param { classes: 2 num: 1 }", "3 channels, with `num` 1, `coords` 4 and `classes` 2"),
         ("MVN", "mvn_param { foo: 1 }", "`foo` of MVNParameter"),
     ],
 )
@@ -317,17 +334,22 @@ def test_parameters_that_are_refused(convert, kind, parameters, expected):
     [
         ("BatchNorm", "batch_norm_param { use_global_stats: false }", 3, "`use_global_stats` is false"),
         ("BN", "", 2, "`bn_mode` is LEARN"),
-        ("BN", "", 3, "allowed are 2 (SegNet) and 4 (PSPNet)"),
+        ("BN", "", 3, "it must have 2 (SegNet) or 4 (PSPNet)"),
         ("Convolution", "convolution_param { num_output: 4 kernel_size: 3 axis: 2 }", 2, "`axis` is 2"),
         (
             "Convolution",
             "convolution_param { num_output: 4 kernel_size: 3 group: 2 }",
             2,
-            "`group` 2 does not divide 3 input",
+            "`group` is 2, with 3 input channels and 4 output channels",
         ),
-        ("Convolution", "convolution_param { num_output: 4 kernel_size: 0 }", 2, "`kernel_size` is [0, 0]"),
+        (
+            "Convolution",
+            "convolution_param { num_output: 4 kernel_size: 0 }",
+            2,
+            "`kernel_size` must be at least 1; found [0, 0]",
+        ),
         ("DepthwiseConvolution", "convolution_param { num_output: 3 kernel_size: 3 group: 1 }", 2, "`group` is 1"),
-        ("InnerProduct", "inner_product_param { num_output: 4 axis: 0 }", 2, "`axis` is 0"),
+        ("InnerProduct", "inner_product_param { num_output: 4 axis: 0 }", 2, "`axis` selects the batch, axis 0"),
     ],
 )
 def test_parameters_of_trained_layers_that_are_refused(convert, kind, parameters, blobs, expected):

@@ -381,7 +381,7 @@ SCATTER = (
 @pytest.mark.parametrize(
     ("graph", "words"),
     [
-        (placeholder("x", 4) + BAND, "node 'y' (MatrixBandPart): 'x' has 1 dimensions; allowed are 2 and more"),
+        (placeholder("x", 4) + BAND, "node 'y' (MatrixBandPart): 'x' has 1 dimensions; it must have at least 2"),
         (placeholder("x") + BAND, "'x' has 0 dimensions"),
         (placeholder("x") + node("y", "MatrixDiag", "x"), "node 'y' (MatrixDiag): 'x' has 0 dimensions"),
         (
@@ -401,7 +401,7 @@ SCATTER = (
                 more='attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 300 } } int_val: -1 } } }',
             )
             + node("y", "Reshape", "x", "s"),
-            "node 'y' (Reshape): the shape has 300 dimensions; allowed are at most 254",
+            "node 'y' (Reshape): the shape has 300 dimensions; it may have at most 254",
         ),
         (placeholder("x", -1) + placeholder("z", -1) + SIDES, "([x_batch] and [z_batch])"),
         (

@@ -23,7 +23,8 @@ void permute(LayerConverter& layer) {
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted.size() != rank || sorted[i] != static_cast<std::int64_t>(i)) {
-      layer.fail(fmt::format("`order` [{}] is not a permutation of {} dimensions", fmt::join(order, ", "), rank));
+      layer.fail(fmt::format("`order` [{}] is not a permutation of the axes of a bottom with {} dimensions",
+                             fmt::join(order, ", "), rank));
     }
   }
   layer.give(layer.add("Transpose", {layer.input()}, {{"perm", order}}));
@@ -44,15 +45,18 @@ void normalize(LayerConverter& layer) {
 /// blas.c, which reads the bottom as if it had channels / stride^2 planes of a larger image.
 void reorganize(LayerConverter& layer) {
   const ReorgParameter& p = layer.layer().reorg_param();
-  if (p.reverse()) layer.fail("`reverse` is true; allowed is false");
+  if (p.reverse()) layer.fail("`reverse` is true; only `reverse: false` is supported");
   const std::int64_t s = p.stride();
   const std::int64_t c = layer.size(0, 1);
   const std::int64_t h = layer.size(0, 2);
   const std::int64_t w = layer.size(0, 3);
   constexpr std::int64_t most = 1024;
-  if (s < 1 || s > most) layer.fail(fmt::format("`stride` is {}; allowed are 1 to {}", s, most));
+  if (s < 1 || s > most) layer.fail(fmt::format("`stride` is {}; it must be between 1 and {}", s, most));
   if (c % (s * s) != 0 || h % s != 0 || w % s != 0) {
-    layer.fail(fmt::format("the input has {} channels of {}x{}, which are not divisible by `stride` {}", c, h, w, s));
+    layer.fail(
+        fmt::format("the bottom has {} channels of {}x{}; `stride`, {}, must divide the height and the width, and its "
+                    "square must divide the number of channels",
+                    c, h, w, s));
   }
   onnx::Value* y = layer.reshape(layer.input(), {0, c / (s * s), h, s, w, s});
   y = layer.transpose(y, {0, 3, 5, 1, 2, 4});
@@ -63,17 +67,18 @@ void reorganize(LayerConverter& layer) {
 /// second bottom determines the size.
 void interpolate(LayerConverter& layer) {
   const InterpParameter& p = layer.layer().interp_param();
-  if (p.pad_beg() > 0 || p.pad_end() > 0)
-    layer.fail("`pad_beg` or `pad_end` is above 0; allowed are values of 0 or below");
+  if (p.pad_beg() > 0 || p.pad_end() > 0) layer.fail("`pad_beg` or `pad_end` is above 0; both must be 0 or negative");
   const bool has_like = layer.input_count() > 1;
   const bool has_sizes = p.has_height() && p.has_width();
   if (has_like && (has_sizes || p.has_shrink_factor() || p.has_zoom_factor())) {
-    layer.fail("it has a second bottom and also sizes; allowed is only one of them");
+    layer.fail(
+        "its second bottom determines the size; delete the second bottom, or delete `height`, `width`, `zoom_factor` "
+        "and `shrink_factor`");
   }
   if (!has_like && !has_sizes && !p.has_shrink_factor() && !p.has_zoom_factor()) {
-    layer.fail("it has neither `height` and `width` nor `zoom_factor` nor `shrink_factor`; one of them is needed");
+    layer.fail("it has neither `height` and `width` nor `zoom_factor` nor `shrink_factor`; set one of them");
   }
-  layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "shrink_factor, zoom_factor");
+  layer.check_positive({p.shrink_factor(), p.zoom_factor()}, "`shrink_factor` and `zoom_factor`");
   // Caffe checks the fields in this order.
   const bool by_factors = p.has_shrink_factor() != p.has_zoom_factor() || !has_sizes;
   Ints cut;
@@ -82,7 +87,7 @@ void interpolate(LayerConverter& layer) {
     std::int64_t size = layer.small_size(0, axis);
     cut.push_back(size + p.pad_end());
     size += p.pad_beg() + p.pad_end();
-    layer.check_positive({size}, "size after pad_beg and pad_end");
+    layer.check_positive({size}, "the size after `pad_beg` and `pad_end`");
     if (has_like) {
       size = layer.small_size(1, axis);
     } else if (by_factors) {
@@ -93,7 +98,7 @@ void interpolate(LayerConverter& layer) {
     }
     sizes.push_back(size);
   }
-  layer.check_positive(sizes, "height, width");
+  layer.check_positive(sizes, "`height` and `width`");
   onnx::Value* x = layer.input();
   if (p.pad_beg() != 0 || p.pad_end() != 0) {
     x = layer.add("Slice", {x, layer.ints_of({-p.pad_beg(), -p.pad_beg()}), layer.ints_of(cut), layer.ints_of({2, 3})});
@@ -110,15 +115,15 @@ void upsample(LayerConverter& layer) {
   const UpsampleParameter& p = layer.layer().upsample_param();
   const std::int64_t scale_h = p.has_scale_h() ? p.scale_h() : p.scale();
   const std::int64_t scale_w = p.has_scale_w() ? p.scale_w() : p.scale();
-  layer.check_positive({scale_h, scale_w}, "scale");
+  layer.check_positive({scale_h, scale_w}, "`scale`");
   if (p.has_upsample_h() != p.has_upsample_w())
-    layer.fail("it has only one of `upsample_h` and `upsample_w`; both are needed");
+    layer.fail("it has only one of `upsample_h` and `upsample_w`; set both");
   if (layer.input_count() == 1) {
-    if (!p.has_scale() && !p.has_scale_h()) layer.fail("it has one bottom and no `scale`");
+    if (!p.has_scale() && !p.has_scale_h()) layer.fail("it has one bottom and no `scale`; set `scale`, as in scale: 2");
     if (p.has_upsample_h() || p.pad_out_h() || p.pad_out_w()) {
       layer.fail(
-          "it has one bottom, and `upsample_h`, `upsample_w` or `pad_out`, which need a second bottom with the indices "
-          "of the maxima");
+          "it has one bottom, but `upsample_h`, `upsample_w`, `pad_out_h` and `pad_out_w` require a second bottom with "
+          "the indices of the maxima");
     }
     const onnx::TensorData scales =
         onnx::TensorData::from_floats({1, 1, static_cast<float>(scale_h), static_cast<float>(scale_w)});
@@ -134,12 +139,15 @@ void upsample(LayerConverter& layer) {
       p.has_upsample_h() ? p.upsample_h() : layer.small_size(0, 2) * scale_h - (p.pad_out_h() ? 1 : 0);
   const std::int64_t w =
       p.has_upsample_w() ? p.upsample_w() : layer.small_size(0, 3) * scale_w - (p.pad_out_w() ? 1 : 0);
-  layer.check_positive({h, w}, "upsample_h, upsample_w");
+  layer.check_positive({h, w}, "the output size, from `upsample_h` and `upsample_w` or from `scale` and `pad_out`,");
   // The bottom stores positions as f32, which represents integers exactly up to this limit.
   constexpr std::int64_t most = std::int64_t{1} << 24;
   if (h > most || w > most || h * w > most)
-    layer.fail(fmt::format("the output has {} x {} elements; allowed are {}", h, w, most));
-  if (layer.dims(0) != layer.dims(1)) layer.fail("the bottoms have different shapes");
+    layer.fail(fmt::format("the output has {} x {} elements; it may have at most {}", h, w, most));
+  if (layer.dims(0) != layer.dims(1)) {
+    layer.fail(fmt::format("the bottoms have the shapes [{}] and [{}]; the shapes must be equal",
+                           fmt::join(layer.dims(0), ", "), fmt::join(layer.dims(1), ", ")));
+  }
   onnx::Value* x = layer.reshape(layer.input(), {0, channels, elements});
   onnx::Value* places = layer.reshape(layer.cast(layer.input(1), onnx::ElementType::i64), {0, channels, elements});
   onnx::Value* shape = layer.concat({layer.slice_1d(layer.shape_of(x), 0, 2), layer.ints_of({h * w})});
@@ -161,11 +169,11 @@ void branch_batch_norm(LayerConverter& layer) {
                          {{"epsilon", p.eps()}}));
     return;
   }
-  if (blobs != 2) layer.fail(fmt::format("it has {} blobs of weights; allowed are 2 (SegNet) and 4 (PSPNet)", blobs));
+  if (blobs != 2) layer.fail(fmt::format("it has {} blobs of weights; it must have 2 (SegNet) or 4 (PSPNet)", blobs));
   if (p.bn_mode() != BNParameter::INFERENCE) {
     layer.fail(
-        "`bn_mode` is LEARN, which uses the statistics of the batch; SegNet's script compute_bn_statistics.py computes "
-        "weights for INFERENCE");
+        "`bn_mode` is LEARN, which uses the statistics of the batch; compute the weights for `bn_mode: INFERENCE` with "
+        "SegNet's script compute_bn_statistics.py");
   }
   Ints shape(layer.dims().size() - 1, 1);
   shape[0] = channels;
@@ -176,10 +184,16 @@ void branch_batch_norm(LayerConverter& layer) {
 /// Axpy(a, x, y) of SENet becomes Add(Mul(a, x), y), where a has one factor per channel of x.
 void axpy(LayerConverter& layer) {
   const Ints dims = layer.dims(1);
-  if (dims.size() != 4 || layer.dims(2) != dims)
-    layer.fail("the second and third bottoms must have the same shape of 4 dimensions");
+  if (dims.size() != 4 || layer.dims(2) != dims) {
+    layer.fail(fmt::format(
+        "the second and third bottoms have the shapes [{}] and [{}]; they must have the same shape of 4 dimensions",
+        fmt::join(dims, ", "), fmt::join(layer.dims(2), ", ")));
+  }
   Ints shape{0, layer.size(1, 1), 1, 1};
-  if (layer.size(0, 1) != shape[1]) layer.fail("the first and second bottoms have different numbers of channels");
+  if (layer.size(0, 1) != shape[1]) {
+    layer.fail(fmt::format("the first bottom has {} channels and the second one {}; the numbers must be equal",
+                           layer.size(0, 1), shape[1]));
+  }
   onnx::Value* factor = layer.dims(0).size() == 4 ? layer.input(0) : layer.reshape(layer.input(0), shape);
   layer.give(layer.add("Add", {layer.add("Mul", {factor, layer.input(1)}), layer.input(2)}));
 }
@@ -191,8 +205,9 @@ void shuffle_channel(LayerConverter& layer) {
   const std::int64_t channels = layer.size(0, 1);
   const std::int64_t h = layer.size(0, 2);
   const std::int64_t w = layer.size(0, 3);
-  layer.check_positive({group}, "group");
-  if (channels % group != 0) layer.fail(fmt::format("{} channels are not divisible into {} groups", channels, group));
+  layer.check_positive({group}, "`group`");
+  if (channels % group != 0)
+    layer.fail(fmt::format("the {} channels are not divisible by `group`, {}", channels, group));
   onnx::Value* y = layer.reshape(layer.input(), {0, group, channels / group, h, w});
   layer.give(layer.reshape(layer.transpose(y, {0, 2, 1, 3, 4}), {0, channels, h, w}));
 }

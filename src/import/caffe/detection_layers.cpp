@@ -19,8 +19,10 @@ void prior_box(LayerConverter& layer) {
   const std::int64_t rows = layer.size(0, 2);
   const std::int64_t columns = layer.size(0, 3);
   (void)layer.input(1);  // Marks the image as read, even if the parameters contain its size.
-  if (p.has_img_size() && (p.has_img_h() || p.has_img_w())) layer.fail("it has both `img_size` and `img_h` or `img_w`");
-  if (p.has_step() && (p.has_step_h() || p.has_step_w())) layer.fail("it has both `step` and `step_h` or `step_w`");
+  if (p.has_img_size() && (p.has_img_h() || p.has_img_w()))
+    layer.fail("it has both `img_size` and `img_h` or `img_w`; set either `img_size`, or `img_h` and `img_w`");
+  if (p.has_step() && (p.has_step_h() || p.has_step_w()))
+    layer.fail("it has both `step` and `step_h` or `step_w`; set either `step`, or `step_h` and `step_w`");
   const float image_h = p.has_img_h()      ? static_cast<float>(p.img_h())
                         : p.has_img_size() ? static_cast<float>(p.img_size())
                                            : static_cast<float>(layer.size(1, 2));
@@ -29,9 +31,9 @@ void prior_box(LayerConverter& layer) {
                                            : static_cast<float>(layer.size(1, 3));
   const float step_h = p.has_step_h() ? p.step_h() : p.has_step() ? p.step() : image_h / static_cast<float>(rows);
   const float step_w = p.has_step_w() ? p.step_w() : p.has_step() ? p.step() : image_w / static_cast<float>(columns);
-  if (p.min_size_size() == 0) layer.fail("it has no `min_size`");
+  if (p.min_size_size() == 0) layer.fail("`min_size` is missing; set at least one value, as in min_size: 30");
   if (p.max_size_size() != 0 && p.max_size_size() != p.min_size_size()) {
-    layer.fail(fmt::format("`max_size` has {} values; allowed are 0 and {}, as many as `min_size` has",
+    layer.fail(fmt::format("`max_size` has {} values; it must have none or {}, as many as `min_size` has",
                            p.max_size_size(), p.min_size_size()));
   }
   constexpr std::size_t most_sizes = 1 << 12;
@@ -39,17 +41,22 @@ void prior_box(LayerConverter& layer) {
   for (const float ratio : p.aspect_ratio()) {
     constexpr float same = 1e-6F;
     const auto equal = [&](float other) { return std::fabs(ratio - other) < same; };
-    if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` is {}; allowed are values above 0", ratio));
+    if (!(ratio > 0)) layer.fail(fmt::format("`aspect_ratio` is {}; it must be above 0", ratio));
     if (ratios.size() > most_sizes)
-      layer.fail(fmt::format("`aspect_ratio` gives more than {} different ratios; with `flip` each value counts twice",
-                             most_sizes));
+      layer.fail(
+          fmt::format("`aspect_ratio` results in more than {} different ratios; delete some of its values, each of "
+                      "which counts twice with `flip`",
+                      most_sizes));
     if (std::any_of(ratios.begin(), ratios.end(), equal)) continue;
     ratios.push_back(ratio);
     if (p.flip()) ratios.push_back(1 / ratio);
   }
   std::vector<std::pair<float, float>> sizes;  // The width and height of each box.
   for (int i = 0; i < p.min_size_size(); ++i) {
-    if (sizes.size() > most_sizes) layer.fail(fmt::format("it has more than {} boxes per position", most_sizes));
+    if (sizes.size() > most_sizes)
+      layer.fail(fmt::format(
+          "it has more than {} boxes per position; delete values of `min_size`, `max_size` or `aspect_ratio`",
+          most_sizes));
     const float smallest = p.min_size(i);
     sizes.emplace_back(smallest, smallest);
     if (p.max_size_size() != 0) {
@@ -63,7 +70,10 @@ void prior_box(LayerConverter& layer) {
   }
   constexpr std::int64_t most = 1 << 18;  // SSD on 512x512 has a tenth of this.
   const auto each = static_cast<std::int64_t>(sizes.size());
-  if (rows * columns > most || rows * columns * each > most) layer.fail(fmt::format("more than {} boxes", most));
+  if (rows * columns > most || rows * columns * each > most) {
+    layer.fail(fmt::format("it has {} boxes at each of {} x {} positions; the total may be at most {}", each, rows,
+                           columns, most));
+  }
   std::vector<float> numbers;
   const auto boxes = static_cast<std::size_t>(rows * columns * each);
   numbers.reserve(boxes * 8);
@@ -81,7 +91,7 @@ void prior_box(LayerConverter& layer) {
     for (float& number : numbers) number = std::clamp(number, 0.F, 1.F);
   }
   if (p.variance_size() != 0 && p.variance_size() != 1 && p.variance_size() != 4) {
-    layer.fail(fmt::format("`variance` has {} values; allowed are 1 and 4", p.variance_size()));
+    layer.fail(fmt::format("`variance` has {} values; it must have none, 1 or 4", p.variance_size()));
   }
   for (std::size_t i = 0; i < boxes * 4; ++i) {
     const int place = p.variance_size() == 4 ? static_cast<int>(i % 4) : 0;
@@ -231,24 +241,29 @@ void detection_output(LayerConverter& layer) {
   const DetectionOutputParameter& p = layer.layer().detection_output_param();
   const std::int64_t classes = p.num_classes();
   constexpr std::int64_t most_classes = 1 << 16;
-  if (classes < 1) layer.fail("it has no `num_classes`");
+  if (classes < 1) layer.fail("`num_classes` is missing or 0; set the number of classes, including the background");
   if (classes > most_classes)
-    layer.fail(fmt::format("`num_classes` is {}; allowed are at most {}", classes, most_classes));
-  if (p.nms_param().eta() != 1) layer.fail(fmt::format("`eta` is {}; allowed is 1", p.nms_param().eta()));
-  if (!(p.nms_param().nms_threshold() >= 0)) layer.fail("`nms_threshold` is below 0");
+    layer.fail(fmt::format("`num_classes` is {}; it may be at most {}", classes, most_classes));
+  if (p.nms_param().eta() != 1) layer.fail(fmt::format("`eta` is {}; only `eta: 1` is supported", p.nms_param().eta()));
+  if (!(p.nms_param().nms_threshold() >= 0)) {
+    layer.fail(fmt::format("`nms_threshold` is {}; it must be at least 0", p.nms_param().nms_threshold()));
+  }
   const std::int64_t images = layer.small_size(0, 0);
   const std::int64_t boxes = layer.small_size(2, 2) / 4;
   const std::int64_t location_classes = p.share_location() ? 1 : classes;
   if (boxes < 1 || images < 1 || layer.size(0, 1) != boxes * location_classes * 4 ||
       layer.size(1, 1) != boxes * classes) {
-    layer.fail(fmt::format("{} priors, {} coordinates and {} scores do not match for {} classes", boxes,
-                           layer.size(0, 1), layer.size(1, 1), classes));
+    layer.fail(fmt::format("it has {} coordinates and {} scores; {} prior boxes and {} classes require {} and {}",
+                           layer.size(0, 1), layer.size(1, 1), boxes, classes, boxes * location_classes * 4,
+                           boxes * classes));
   }
   Ints labels;
   for (std::int64_t i = 0; i < classes; ++i) {
     if (i != p.background_label_id()) labels.push_back(i);
   }
-  if (labels.empty()) layer.fail("the background is the only class");
+  if (labels.empty())
+    layer.fail(
+        "the background is the only class; set `num_classes` to the number of classes, including the background");
   const auto found_classes = static_cast<std::int64_t>(labels.size());
   const auto groups = images * found_classes;
 
@@ -268,7 +283,7 @@ void detection_output(LayerConverter& layer) {
   const std::int64_t candidates = p.nms_param().has_top_k() && p.nms_param().top_k() >= 0
                                       ? std::min<std::int64_t>(p.nms_param().top_k(), boxes)
                                       : boxes;
-  if (candidates < 1) layer.fail("`top_k` is 0; allowed are 1 and above, and -1");
+  if (candidates < 1) layer.fail("`top_k` is 0; it must be at least 1, or -1 for all boxes");
   const Best best =
       best_of(layer, layer.reshape(scores, {groups, boxes}), layer.reshape(corners, {groups, boxes, 4}), candidates);
   const float lowest = p.has_confidence_threshold() ? p.confidence_threshold() : std::numeric_limits<float>::lowest();
@@ -278,7 +293,7 @@ void detection_output(LayerConverter& layer) {
   // Selects the best boxes of all classes together, then sorts them by position, which is the order of the classes.
   const std::int64_t places = found_classes * candidates;
   const std::int64_t rows = p.keep_top_k() < 0 ? places : std::min<std::int64_t>(p.keep_top_k(), places);
-  if (rows < 1) layer.fail("`keep_top_k` is 0; allowed are 1 and above, and -1");
+  if (rows < 1) layer.fail("`keep_top_k` is 0; it must be at least 1, or -1 for all boxes");
   onnx::Value* all_scores = layer.reshape(best.scores, {images, places});
   onnx::Value* is_kept = layer.add("Greater", {layer.reshape(kept, {images, places}), layer.number(0.5)});
   onnx::Value* counted = layer.add("Where", {is_kept, all_scores, layer.number(-1e30)});
@@ -297,8 +312,9 @@ void detection_output(LayerConverter& layer) {
   };
   constexpr std::int64_t most_rows = 1 << 20;
   if (images > most_rows || rows > most_rows || images * rows > most_rows) {
-    layer.fail(fmt::format("the output has {} rows for each of {} images; allowed are {} rows in total", rows, images,
-                           most_rows));
+    layer.fail(fmt::format(
+        "the output has {} rows for each of {} images; it may have at most {} rows in total, so decrease `keep_top_k`",
+        rows, images, most_rows));
   }
   std::vector<float> image_of_row;
   for (std::int64_t i = 0; i < images; ++i) {
@@ -328,16 +344,19 @@ void proposal(LayerConverter& layer) {
   const auto anchors = static_cast<std::int64_t>(ratios.size() * scales.size());
   const std::int64_t h = layer.small_size(0, 2);
   const std::int64_t w = layer.small_size(0, 3);
-  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; allowed is 1", layer.size(0, 0)));
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; it must be 1", layer.size(0, 0)));
   if (layer.size(0, 1) != 2 * anchors || layer.size(1, 1) != 4 * anchors) {
-    layer.fail(fmt::format("it has {} scores and {} coordinates per position; {} `ratio` and {} `scale` need {} and {}",
-                           layer.size(0, 1), layer.size(1, 1), ratios.size(), scales.size(), 2 * anchors, 4 * anchors));
+    layer.fail(fmt::format(
+        "it has {} scores and {} coordinates per position; {} values of `ratio` and {} of `scale` require {} and {}",
+        layer.size(0, 1), layer.size(1, 1), ratios.size(), scales.size(), 2 * anchors, 4 * anchors));
   }
   constexpr std::int64_t most = 1 << 18;
-  if (h > most || w > most || h * w > most || anchors > most || h * w * anchors > most)
-    layer.fail(fmt::format("more than {} boxes", most));
+  if (h > most || w > most || h * w > most || anchors > most || h * w * anchors > most) {
+    layer.fail(
+        fmt::format("it has {} boxes at each of {} x {} positions; the total may be at most {}", anchors, h, w, most));
+  }
   if (p.pre_nms_topn() < 1 || p.post_nms_topn() < 1) {
-    layer.fail(fmt::format("`pre_nms_topn` is {} and `post_nms_topn` is {}; allowed are 1 and above", p.pre_nms_topn(),
+    layer.fail(fmt::format("`pre_nms_topn` is {} and `post_nms_topn` is {}; both must be at least 1", p.pre_nms_topn(),
                            p.post_nms_topn()));
   }
   const std::int64_t boxes = h * w * anchors;
@@ -453,15 +472,19 @@ void psroi_pooling(LayerConverter& layer) {
   const std::int64_t h = layer.small_size(0, 2);
   const std::int64_t w = layer.small_size(0, 3);
   (void)layer.small_size(0, 1);
-  if (!p.has_spatial_scale()) layer.fail("it has no `spatial_scale`");
+  if (!p.has_spatial_scale())
+    layer.fail(
+        "`spatial_scale` is missing; set the size of the feature map divided by that of the image, as in "
+        "spatial_scale: 0.0625");
   constexpr std::int64_t most_group = 1 << 10;
   if (group < 1 || group > most_group || outputs < 1)
-    layer.fail(fmt::format("`group_size` is {} and `output_dim` is {}; allowed are 1 to {}, and 1 and above", group,
-                           outputs, most_group));
-  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; allowed is 1", layer.size(0, 0)));
+    layer.fail(fmt::format(
+        "`group_size` is {} and `output_dim` is {}; `group_size` must be between 1 and {}, and `output_dim` at least 1",
+        group, outputs, most_group));
+  if (layer.size(0, 0) != 1) layer.fail(fmt::format("the batch size is {}; it must be 1", layer.size(0, 0)));
   if (layer.size(0, 1) / group / group != outputs || layer.size(0, 1) % (group * group) != 0) {
-    layer.fail(fmt::format("the input has {} channels; `output_dim` {} and `group_size` {} need {}", layer.size(0, 1),
-                           outputs, group, outputs * group * group));
+    layer.fail(fmt::format("the first bottom has {} channels; `output_dim` {} and `group_size` {} require {}",
+                           layer.size(0, 1), outputs, group, outputs * group * group));
   }
   onnx::Value* rois = layer.reshape(layer.input(1), {-1, 5});
   const Bins rows = bins_of(layer, rois, 1, group, h, p.spatial_scale());
@@ -483,7 +506,7 @@ void psroi_pooling(LayerConverter& layer) {
 /// y2].
 void roi_pooling(LayerConverter& layer) {
   const ROIPoolingParameter& p = layer.layer().roi_pooling_param();
-  if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` or `pooled_w` is 0; allowed are 1 and above");
+  if (p.pooled_h() == 0 || p.pooled_w() == 0) layer.fail("`pooled_h` or `pooled_w` is 0; both must be at least 1");
   layer.give(layer.add("MaxRoiPool", {layer.input(0), layer.input(1)},
                        {{"pooled_shape", Ints{p.pooled_h(), p.pooled_w()}}, {"spatial_scale", p.spatial_scale()}}));
 }
@@ -499,9 +522,9 @@ void region(LayerConverter& layer) {
   const std::int64_t w = layer.size(0, 3);
   if (p.coords() != 4 || boxes < 1 || p.classes() < 1 || channels % each != 0 || channels / each != boxes) {
     layer.fail(
-        fmt::format("the input has {} channels; allowed are {} boxes of 4 coordinates, a confidence and {} classes; "
-                    "found {} coordinates",
-                    channels, boxes, p.classes(), p.coords()));
+        fmt::format("the bottom has {} channels, with `num` {}, `coords` {} and `classes` {}; `coords` must be 4, "
+                    "`num` and `classes` at least 1, and the number of channels `num` * (5 + `classes`)",
+                    channels, boxes, p.coords(), p.classes()));
   }
   onnx::Value* x = layer.reshape(layer.input(), {0, boxes, each, h, w});
   const auto parts =

@@ -129,8 +129,8 @@ struct Text {
 Text parse_network(const std::string& text, const std::string& name) {
   if (text.find('\0') != std::string::npos) {
     throw Error(
-        fmt::format("{}: not the text of a Caffe network: the file is binary; give the network (.prototxt) first and "
-                    "its weights (.caffemodel) second",
+        fmt::format("{}: this is not the text of a Caffe network, because the file is binary; pass the network "
+                    "(.prototxt) first and its weights (.caffemodel) second",
                     name));
   }
   google::protobuf::TextFormat::Parser parser;
@@ -142,7 +142,7 @@ Text parse_network(const std::string& text, const std::string& name) {
   parser.SetRecursionLimit(32);
   Text result;
   if (!parser.ParseFromString(text, &result.network)) {
-    throw Error(fmt::format("{}: not a Caffe network: {}", name, complaints.text()));
+    throw Error(fmt::format("{}: this is not the text of a Caffe network: {}", name, complaints.text()));
   }
   result.unknown = std::move(complaints.unknown());
   const bool is_old = result.network.layers_size() != 0;
@@ -238,7 +238,9 @@ void renew(V1LayerParameter& old, LayerParameter& layer, const std::string& file
 
 void renew(NetParameter& network, const std::string& file) {
   if (network.layers_size() != 0 && network.layer_size() != 0) {
-    throw Error(fmt::format("{}: the network has both `layers` (old) and `layer` (new)", file));
+    throw Error(fmt::format(
+        "{}: the network has both `layers` (old format) and `layer` (new format); write all layers in the new format",
+        file));
   }
   for (V1LayerParameter& old : *network.mutable_layers()) renew(old, *network.add_layer(), file);
   network.clear_layers();
@@ -268,9 +270,10 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   }
   const auto size = static_cast<int>(bytes.size());
   if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv)) {
-    throw Error(fmt::format(
-        "{}: this is an HDF5 file; allowed is a .caffemodel in protobuf (in Caffe: net.save('network.caffemodel'))",
-        name));
+    throw Error(
+        fmt::format("{}: this is an HDF5 file; save the weights as a .caffemodel in protobuf (in Caffe: "
+                    "net.save('network.caffemodel'))",
+                    name));
   }
   NetParameter trained;
   auto cut = cut_large_fields(bytes, wire_fields);
@@ -279,20 +282,22 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
     const std::string_view start = bytes.substr(0, 512);
     const bool is_text = std::none_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < '\t'; });
     throw Error(fmt::format(
-        "{}: not a .caffemodel{}", name,
-        is_text ? ": the file is text; give the network (.prototxt) first, the weights second"
-                : fmt::format(", or truncated: {} bytes cannot be parsed as the protobuf of a network{}\n{}", size,
-                              log.reason(), onnx::fetch_again)));
+        "{}: this is not a .caffemodel{}", name,
+        is_text ? ", because the file is text; pass the network (.prototxt) first and the weights (.caffemodel) second"
+                : fmt::format(", or it is truncated: its {} bytes cannot be parsed as the protobuf of a network{}\n{}",
+                              size, log.reason(), onnx::fetch_again)));
   }
   if (!bytes.empty() && trained.layer_size() == 0 && trained.layers_size() == 0) {
     BlobProto blob;
     if (blob.ParsePartialFromArray(bytes.data(), size) && (blob.data_size() != 0 || blob.double_data_size() != 0)) {
       throw Error(
-          fmt::format("{}: this is a single blob, the format of the mean of the training images (.binaryproto); "
-                      "allowed is a .caffemodel. Subtract the mean from the images before running the network",
+          fmt::format("{}: this is a single blob, the format of the mean of the training images (.binaryproto); pass a "
+                      ".caffemodel. Subtract the mean from the images before running the network",
                       name));
     }
-    throw Error(fmt::format("{}: not a .caffemodel: it has no layer", name));
+    throw Error(fmt::format(
+        "{}: this is not a .caffemodel, because it has no layer; pass the file with the trained weights of the network",
+        name));
   }
   renew(trained, name);
   return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
@@ -314,7 +319,7 @@ bool meets(const NetState& state, const NetStateRule& rule) {
 bool is_for_testing(const NetState& state, const LayerParameter& layer) {
   const auto is_met = [&](const NetStateRule& rule) { return meets(state, rule); };
   if (layer.include_size() != 0 && layer.exclude_size() != 0) {
-    throw Error(fmt::format("layer '{}' has both `include` and `exclude`; allowed is one of them", layer.name()));
+    throw Error(fmt::format("layer '{}' has both `include` and `exclude`; delete one of the two", layer.name()));
   }
   if (layer.has_phase() && layer.phase() == TRAIN) return false;
   if (layer.include_size() != 0) return std::any_of(layer.include().begin(), layer.include().end(), is_met);
@@ -443,7 +448,9 @@ class Importer {
       needed_.insert(layer->bottom().begin(), layer->bottom().begin() + count);
     }
     if (layers_.empty())
-      throw Error("found no layer: the file is empty or has other text; allowed is the text of a Caffe network");
+      throw Error(
+          "the file has no layer for inference: it is empty, has other text, or has only layers for training; pass the "
+          "text of a deployed Caffe network, such as deploy.prototxt");
     leave_out_unneeded();
   }
 
@@ -503,25 +510,33 @@ class Importer {
       if (static_cast<std::size_t>(layer->blobs_size()) < needed) untrained.push_back(layer->name());
     }
     std::string text;
-    if (!unknown.empty()) text += "layers that Graft does not support:";
+    if (!unknown.empty()) text += "these layers have types that Graft does not support:";
     for (const auto& [type, names] : unknown) text += fmt::format("\n  {} at {}", type, fmt::join(names, ", "));
+    if (!unknown.empty()) {
+      text += fmt::format("\n  To leave these layers out, end the network before them with {}",
+                          setting_name(Setting::kept_outputs));
+    }
     if (!python.empty()) {
       text += fmt::format(
-          "{}layers in Python, whose code is not in the network: {}\n  Replace them with layers that Graft supports "
-          "(rpn.proposal_layer with Proposal and proposal_param), or end the network before them with {}",
+          "{}these layers are written in Python, and the network does not contain their code: {}\n  Replace them with "
+          "layers that Graft supports (rpn.proposal_layer with Proposal and proposal_param), or end the network before "
+          "them with {}",
           text.empty() ? "" : "\n", fmt::join(python, ", "), setting_name(Setting::kept_outputs));
     }
     if (const std::string fields = unknown_fields(); !fields.empty()) {
-      text +=
-          fmt::format("{}unknown fields:{}\n  Correct their names, or delete the fields that do not change the result",
-                      text.empty() ? "" : "\n", fields);
+      text += fmt::format(
+          "{}these fields are unknown:{}\n  Correct their names, or delete the fields that do not change the result",
+          text.empty() ? "" : "\n", fields);
     }
     if (!text.empty()) throw Error(text);
     if (!untrained.empty()) {
-      throw Error(fmt::format("{} {} {} no weights {}", untrained.size() == 1 ? "layer" : "layers",
-                              fmt::join(untrained, ", "), untrained.size() == 1 ? "has" : "have",
-                              weights_source_.empty() ? "in the network's file; give the .caffemodel as the second file"
-                                                      : fmt::format("in {}", weights_source_)));
+      throw Error(fmt::format(
+          "{} {} {} no weights {}", untrained.size() == 1 ? "layer" : "layers", fmt::join(untrained, ", "),
+          untrained.size() == 1 ? "has" : "have",
+          weights_source_.empty()
+              ? "in the network's file; pass the .caffemodel as the second file"
+              : fmt::format("in {}; check that this file belongs to the network: the names of the layers must be equal",
+                            weights_source_)));
     }
     note_unused_weights();
   }
@@ -561,13 +576,14 @@ class Importer {
   }
 
   void add_input(const std::string& name, std::optional<Shape> shape, const std::string& example = "1x3x224x224") {
-    if (name.empty()) throw Error("an input has no name");
+    if (name.empty()) throw Error("an input of the network has no name; name it in `input`, or in `top` of its layer");
     const auto given = options_.input_shapes.find(name);
     if (given != options_.input_shapes.end()) shape = given->second;
     if (!shape)
-      throw Error(fmt::format("the input '{}' has no shape; give it with {} {}:{}", name,
+      throw Error(fmt::format("the input '{}' has no shape; set it with {} {}:{}", name,
                               setting_name(Setting::input_shapes), name, example));
-    if (blobs_.contains(name)) throw Error(fmt::format("two inputs are called '{}'", name));
+    if (blobs_.contains(name))
+      throw Error(fmt::format("two inputs have the name '{}'; every input needs a name of its own", name));
     onnx::Value* value = model_.graph().add_input(name);
     value->type = onnx::ElementType::f32;
     value->shape = std::move(shape);
@@ -586,11 +602,13 @@ class Importer {
   static Shape shape_of(const BlobShape& blob) {
     Shape shape;
     if (static_cast<std::size_t>(blob.dim_size()) > onnx::highest_rank) {
-      throw Error(
-          fmt::format("an input has {} dimensions; allowed are at most {}", blob.dim_size(), onnx::highest_rank));
+      throw Error(fmt::format("an input of the network has {} dimensions; it may have at most {}", blob.dim_size(),
+                              onnx::highest_rank));
     }
     for (const std::int64_t dim : blob.dim()) {
-      if (dim < 1) throw Error(fmt::format("an input has the dimension {}; allowed are 1 and above", dim));
+      if (dim < 1)
+        throw Error(
+            fmt::format("an input of the network has the dimension {}; every dimension must be at least 1", dim));
       shape.emplace_back(dim);
     }
     return shape;
@@ -600,13 +618,13 @@ class Importer {
   void add_inputs() {
     if (network_.input_dim_size() != 0 && network_.input_dim_size() != 4 * network_.input_size()) {
       throw Error(fmt::format(
-          "the network has {} fields `input_dim` and {} fields `input`; allowed are 4 `input_dim` for each `input`",
+          "the network has {} fields `input_dim` and {} fields `input`; there must be 4 `input_dim` for each `input`",
           network_.input_dim_size(), network_.input_size()));
     }
     if (network_.input_shape_size() > 1 && network_.input_shape_size() != network_.input_size()) {
       throw Error(
-          fmt::format("the network has {} fields `input_shape` and {} fields `input`; allowed is one `input_shape` for "
-                      "each `input`",
+          fmt::format("the network has {} fields `input_shape` and {} fields `input`; there must be one `input_shape` "
+                      "for all inputs, or one for each `input`",
                       network_.input_shape_size(), network_.input_size()));
     }
     for (int i = 0; i < network_.input_size(); ++i) {
@@ -628,7 +646,8 @@ class Importer {
       const auto& shapes = layer.input_param().shape();
       if (shapes.size() > 1 && shapes.size() != layer.top_size()) {
         throw Error(
-            fmt::format("layer '{}' ({}): `shape` occurs {} times for {} tops; allowed are 1 and one for each top",
+            fmt::format("layer '{}' ({}): `shape` occurs {} times for {} tops; it must occur once for all tops, or "
+                        "once for each top",
                         layer.name(), layer.type(), shapes.size(), layer.top_size()));
       }
       if (layer.has_input_param() && !shapes.empty()) shape = shape_of(shapes[std::min(i, shapes.size() - 1)]);
@@ -645,8 +664,11 @@ class Importer {
   }
 
   void convert(LayerParameter& layer) {
-    if (layer.name().empty()) throw Error("a layer has no name");
-    if (!names_.insert(layer.name()).second) throw Error(fmt::format("two layers are called '{}'", layer.name()));
+    if (layer.name().empty()) {
+      throw Error(fmt::format("a layer of type {} has no name; set its `name`", layer.type()));
+    }
+    if (!names_.insert(layer.name()).second)
+      throw Error(fmt::format("two layers have the name '{}'; every layer needs a name of its own", layer.name()));
     if (gives_data(layer.type())) {
       add_data(layer);
       return;
@@ -656,8 +678,9 @@ class Importer {
       if (layer.type() == "SoftmaxWithLoss" && !inputs.empty()) break;  // The second bottom is the label.
       const auto found = blobs_.find(bottom);
       if (found == blobs_.end()) {
-        throw Error(fmt::format("layer '{}' ({}): no earlier layer has the top '{}', which it reads as a bottom",
-                                layer.name(), layer.type(), bottom));
+        throw Error(fmt::format(
+            "layer '{}' ({}): the layer reads '{}' as a bottom, but no earlier layer has a top of this name",
+            layer.name(), layer.type(), bottom));
       }
       inputs.push_back(found->second);
       read_.insert(bottom);
@@ -672,10 +695,15 @@ class Importer {
     }
     if (const std::size_t unread = converter.unread_blobs(); unread != 0) {
       converter.fail(
-          fmt::format("it has {} blobs of weights, {} of which its parameters do not use", layer.blobs_size(), unread));
+          fmt::format("it has {} blobs of weights, but its parameters do not use {} of them; check that the "
+                      ".caffemodel belongs to this network, and check parameters such as `bias_term`",
+                      layer.blobs_size(), unread));
     }
     if (const onnx::Value* unread = converter.unread_input(); unread != nullptr) {
-      converter.fail(fmt::format("it has {} bottoms and does not use '{}'", inputs.size(), unread->name));
+      converter.fail(
+          fmt::format("it has {} bottoms, but the conversion of its type does not use '{}'; delete this `bottom` if "
+                      "the result of the layer does not depend on it",
+                      inputs.size(), unread->name));
     }
     const std::vector<onnx::Value*>& results = converter.results();
     if (!inputs.empty() && !results.empty() && results[0] == inputs[0]) {
@@ -685,9 +713,10 @@ class Importer {
     }
     for (int i = 0; i < layer.top_size(); ++i) {
       if (static_cast<std::size_t>(i) >= results.size() || results[static_cast<std::size_t>(i)] == nullptr) {
-        converter.fail(fmt::format("it has {} tops, and its type computes {}", layer.top_size(), results.size()));
+        converter.fail(fmt::format("it has {} tops, but the conversion of its type computes only {}", layer.top_size(),
+                                   results.size()));
       }
-      if (layer.top(i).empty()) converter.fail("a top has no name");
+      if (layer.top(i).empty()) converter.fail("one of its tops has no name; set `top` to a name");
       set_blob(layer, layer.top(i), results[static_cast<std::size_t>(i)]);
     }
   }
@@ -723,7 +752,11 @@ class Importer {
         if (!read_.contains(blob) && !silenced_.contains(blob)) outputs.push_back(blob);
       }
     }
-    if (outputs.empty()) throw Error("no layer computes an output");
+    if (outputs.empty()) {
+      throw Error(fmt::format(
+          "the network has no output, because every top is the bottom of another layer; select an output with {}",
+          setting_name(Setting::kept_outputs)));
+    }
     onnx::Graph& graph = model_.graph();
     for (const std::string& name : outputs) {
       onnx::Value* value = blobs_.at(name);
@@ -787,8 +820,8 @@ onnx::Model parse_caffe(const std::string& network, std::string_view weights, co
                         const std::string& weights_name, const CaffeOptions& options,
                         std::shared_ptr<const void> owner) {
   if (network.size() > most_text) {
-    throw Error(fmt::format("{}: the file has {} bytes of text; allowed are at most {}", network_name, network.size(),
-                            most_text));
+    throw Error(fmt::format("{}: the file has {} bytes of text; the text of a Caffe network may have at most {}",
+                            network_name, network.size(), most_text));
   }
   caffe::Text net = caffe::parse_network(network, network_name);
   caffe::renew(net.network, network_name);
@@ -805,7 +838,9 @@ onnx::Model read_caffe(const std::filesystem::path& network, const std::filesyst
   const auto text = onnx::MappedFile::open(network, most_text);
   if (weights.empty()) return parse_caffe(std::string(text->view()), {}, network.string(), "", options);
   const auto bytes = onnx::MappedFile::open(weights);
-  if (bytes->view().empty()) throw Error(fmt::format("{}: the file is empty", weights.string()));
+  if (bytes->view().empty())
+    throw Error(fmt::format("{}: the file is empty; pass the .caffemodel with the trained weights of the network",
+                            weights.string()));
   return parse_caffe(std::string(text->view()), bytes->view(), network.string(), weights.string(), options, bytes);
 }
 

@@ -23,7 +23,7 @@ void LayerConverter::fail(const std::string& message) const {
 
 void LayerConverter::check_positive(const Ints& numbers, std::string_view what) const {
   for (const std::int64_t each : numbers) {
-    if (each < 1) fail(fmt::format("`{}` is [{}]; allowed are 1 and above", what, fmt::join(numbers, ", ")));
+    if (each < 1) fail(fmt::format("{} must be at least 1; found [{}]", what, fmt::join(numbers, ", ")));
   }
 }
 
@@ -33,7 +33,7 @@ void LayerConverter::set(Operator& op, std::string_view attribute, const Attribu
 }
 
 onnx::Value* LayerConverter::input(std::size_t i) const {
-  if (i >= inputs_.size()) fail(fmt::format("it has {} bottoms; bottom {} is needed", inputs_.size(), i));
+  if (i >= inputs_.size()) fail(fmt::format("it has {} bottoms; its type needs at least {}", inputs_.size(), i + 1));
   read_inputs_.insert(i);
   return inputs_[i];
 }
@@ -47,13 +47,13 @@ const onnx::Value* LayerConverter::unread_input() const {
 
 Ints LayerConverter::dims(std::size_t i) const {
   const onnx::Value* value = input(i);
-  if (!value->shape) fail(fmt::format("the shape of '{}' is not known; {}", value->name, give_shapes()));
+  if (!value->shape) fail(fmt::format("the shape of '{}' is unknown; {}", value->name, give_shapes()));
   Ints result;
   for (const Dim& dim : *value->shape) {
     // Caffe itself counts the elements of a blob in 32 bits, so arithmetic on sizes needs no further overflow checks.
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     if (dim.is_constant() && (dim.value() < 0 || dim.value() > most)) {
-      fail(fmt::format("'{}' has dimension {}; allowed are 0 to {}", value->name, dim.value(), most));
+      fail(fmt::format("a dimension of '{}' is {}; it must be between 0 and {}", value->name, dim.value(), most));
     }
     result.push_back(dim.is_constant() ? dim.value() : -1);
   }
@@ -63,9 +63,9 @@ Ints LayerConverter::dims(std::size_t i) const {
 std::int64_t LayerConverter::size(std::size_t i, std::size_t axis) const {
   const Ints all = dims(i);
   if (axis >= all.size())
-    fail(fmt::format("'{}' has {} dimensions; dimension {} is needed", input(i)->name, all.size(), axis));
+    fail(fmt::format("'{}' has {} dimensions; it must have at least {}", input(i)->name, all.size(), axis + 1));
   if (all[axis] < 0) {
-    fail(fmt::format("dimension {} of '{}' is not known; {}", axis, input(i)->name, give_shapes()));
+    fail(fmt::format("dimension {} of '{}' is unknown; {}", axis, input(i)->name, give_shapes()));
   }
   return all[axis];
 }
@@ -74,20 +74,24 @@ std::int64_t LayerConverter::small_size(std::size_t i, std::size_t axis) const {
   constexpr std::int64_t most = std::int64_t{1} << 24;
   const std::int64_t found = size(i, axis);
   if (found < 1 || found > most) {
-    fail(fmt::format("dimension {} of '{}' is {}; allowed are 1 to {}", axis, input(i)->name, found, most));
+    fail(fmt::format("dimension {} of '{}' is {}; it must be between 1 and {}", axis, input(i)->name, found, most));
   }
   return found;
 }
 
 std::size_t LayerConverter::axis(std::int64_t axis, std::size_t rank) const {
   const auto count = static_cast<std::int64_t>(rank);
-  if (axis < -count || axis >= count) fail(fmt::format("axis {} is out of range for {} dimensions", axis, rank));
+  if (axis < -count || axis >= count)
+    fail(fmt::format("axis {} is out of range; a blob of {} dimensions has the axes {} to {}", axis, rank, -count,
+                     count - 1));
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
 
 onnx::TensorData LayerConverter::blob(std::size_t i) {
   if (i >= static_cast<std::size_t>(layer_.blobs_size())) {
-    fail(fmt::format("it has {} blobs of weights; blob {} is needed", layer_.blobs_size(), i));
+    fail(fmt::format(
+        "it has {} blobs of weights, but needs at least {}; check that the .caffemodel belongs to this network",
+        layer_.blobs_size(), i + 1));
   }
   BlobProto& blob = *layer_.mutable_blobs(static_cast<int>(i));
   onnx::TensorData tensor;
@@ -98,22 +102,25 @@ onnx::TensorData LayerConverter::blob(std::size_t i) {
     tensor.dims = {blob.num(), blob.channels(), blob.height(), blob.width()};
   }
   if (tensor.dims.size() > onnx::highest_rank)
-    fail(fmt::format("blob {} has {} dimensions; allowed are at most {}", i, tensor.dims.size(), onnx::highest_rank));
+    fail(fmt::format("blob {} of its weights has {} dimensions; it may have at most {}", i, tensor.dims.size(),
+                     onnx::highest_rank));
   for (const std::int64_t dim : tensor.dims) {
-    if (dim < 0) fail(fmt::format("blob {} has dimension {}; allowed are 0 and above", i, dim));
+    if (dim < 0)
+      fail(fmt::format("blob {} of its weights has the dimension {}; every dimension must be at least 0", i, dim));
   }
   read_.insert(i);
   if (!blob.raw_data().empty()) return raw_blob(i, blob, std::move(tensor));
   const onnx::Bytes piece = blob.piece() == 0 ? onnx::Bytes() : pieces_.at(blob.piece());
   if (piece.size() % sizeof(float) != 0)
-    fail(fmt::format("blob {} has {} bytes, which is not a multiple of 4", i, piece.size()));
+    fail(fmt::format("blob {} of its weights has {} bytes, which is not a multiple of 4, the size of an f32 element", i,
+                     piece.size()));
   const bool is_double = blob.data_size() == 0 && blob.double_data_size() != 0;
   const auto found = blob.piece() != 0
                          ? static_cast<std::int64_t>(piece.size() / sizeof(float))
                          : static_cast<std::int64_t>(is_double ? blob.double_data_size() : blob.data_size());
   if (found != tensor.element_count()) {
-    fail(fmt::format("blob {} has {} elements; its shape [{}] needs {}", i, found, fmt::join(tensor.dims, ", "),
-                     tensor.element_count()));
+    fail(fmt::format("blob {} of its weights has {} elements; its shape [{}] requires {}", i, found,
+                     fmt::join(tensor.dims, ", "), tensor.element_count()));
   }
   if (blob.piece() != 0) {
     tensor.bytes = piece;
@@ -145,11 +152,13 @@ onnx::TensorData LayerConverter::raw_blob(std::size_t i, BlobProto& blob, onnx::
     case BlobProto::FLOAT: break;
     case BlobProto::FLOAT16: tensor.type = onnx::ElementType::f16; break;
     case BlobProto::INT:
-    case BlobProto::UINT: fail(fmt::format("blob {} has integers; allowed are floating-point numbers", i));
+    case BlobProto::UINT:
+      fail(fmt::format(
+          "blob {} of its weights contains integers; only the types FLOAT16, FLOAT and DOUBLE are supported", i));
   }
   const auto wanted = static_cast<std::size_t>(tensor.element_count()) * bits_of(tensor.type) / 8;
   if (blob.raw_data().size() != wanted) {
-    fail(fmt::format("blob {} has {} bytes; its shape [{}] needs {}", i, blob.raw_data().size(),
+    fail(fmt::format("blob {} of its weights has {} bytes; its shape [{}] requires {}", i, blob.raw_data().size(),
                      fmt::join(tensor.dims, ", "), wanted));
   }
   tensor.bytes = onnx::Bytes(std::move(*blob.mutable_raw_data()));
@@ -170,11 +179,15 @@ Ints without_ones(const Ints& dims) {
 onnx::Value* LayerConverter::weights(std::size_t i, const Ints& dims, std::string_view what) {
   onnx::TensorData tensor = blob(i);
   for (const std::int64_t dim : dims) {
-    if (dim < 0) fail(fmt::format("{}: the shape [{}] has a dimension below 0", what, fmt::join(dims, ", ")));
+    if (dim < 0)
+      fail(fmt::format("{}: the parameters of the layer require the shape [{}], which has a negative dimension", what,
+                       fmt::join(dims, ", ")));
   }
   if (without_ones(tensor.dims) != without_ones(dims)) {
-    fail(fmt::format("{}: the weights have the shape [{}]; the shape [{}] is needed", what,
-                     fmt::join(tensor.dims, ", "), fmt::join(dims, ", ")));
+    fail(
+        fmt::format("{}: the trained blob has the shape [{}], but the parameters of the layer require [{}]; check that "
+                    "the .caffemodel belongs to this network",
+                    what, fmt::join(tensor.dims, ", "), fmt::join(dims, ", ")));
   }
   tensor.dims = dims;
   return graph().add_constant(fmt::format("{}:{}", name(), what), std::move(tensor));

@@ -11,6 +11,7 @@
 
 #include "graft/operator/registry.hpp"
 #include "import/caffe/layer_converter.hpp"
+#include "import/messages.hpp"
 
 namespace graft::caffe {
 namespace {
@@ -21,13 +22,16 @@ template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
              std::uint32_t w, std::int64_t otherwise, std::string_view what) {
   if (has_h) {
-    if (axes != 2) layer.fail(fmt::format("`{}_h` is set for {} spatial dimensions; it needs 2", what, axes));
+    if (axes != 2)
+      layer.fail(fmt::format("`{0}_h` and `{0}_w` require a bottom with 2 spatial dimensions; '{1}' has {2}", what,
+                             layer.input()->name, axes));
     return {h, w};
   }
   if (given.empty()) return Ints(axes, otherwise);
   if (given.size() == 1) return Ints(axes, given[0]);
   if (static_cast<std::size_t>(given.size()) != axes) {
-    layer.fail(fmt::format("`{}` has {} values; allowed are 1 and {}", what, given.size(), axes));
+    layer.fail(fmt::format("`{}` has {} values; it must have 1, or {}, one for each spatial dimension",
+                           what == "kernel" ? "kernel_size" : what, given.size(), axes));
   }
   return {given.begin(), given.end()};
 }
@@ -35,26 +39,29 @@ Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, boo
 void convolution(LayerConverter& layer) {
   const ConvolutionParameter& p = layer.layer().convolution_param();
   const std::size_t rank = layer.dims().size();
-  if (p.axis() != 1) layer.fail(fmt::format("`axis` is {}; allowed is 1", p.axis()));
-  if (rank < 3) layer.fail(fmt::format("'{}' has {} dimensions; allowed are 3 and more", layer.input()->name, rank));
+  if (p.axis() != 1) layer.fail(fmt::format("`axis` is {}; only `axis: 1` is supported", p.axis()));
+  if (rank < 3) layer.fail(fmt::format("'{}' has {} dimensions; it must have at least 3", layer.input()->name, rank));
   const std::size_t axes = rank - 2;
   const Ints kernel = spatial(layer, p.kernel_size(), axes, p.has_kernel_h(), p.kernel_h(), p.kernel_w(), 0, "kernel");
   const Ints strides = spatial(layer, p.stride(), axes, p.has_stride_h(), p.stride_h(), p.stride_w(), 1, "stride");
   const Ints pad = spatial(layer, p.pad(), axes, p.has_pad_h() || p.has_pad_w(), p.pad_h(), p.pad_w(), 0, "pad");
   const Ints dilations = spatial(layer, p.dilation(), axes, false, 0, 0, 1, "dilation");
-  layer.check_positive(kernel, "kernel_size");
-  layer.check_positive(strides, "stride");
-  layer.check_positive(dilations, "dilation");
+  layer.check_positive(kernel, "`kernel_size`");
+  layer.check_positive(strides, "`stride`");
+  layer.check_positive(dilations, "`dilation`");
   const std::int64_t outputs = p.num_output();
   const std::int64_t channels = layer.size(0, 1);
   const bool is_depthwise =
       layer.layer().type().ends_with("Depthwise") || layer.layer().type().starts_with("Depthwise");
   const std::int64_t group = is_depthwise ? channels : p.group();
   if (is_depthwise && p.has_group() && p.group() != channels) {
-    layer.fail(fmt::format("`group` is {}; allowed is the number of channels, {}", p.group(), channels));
+    layer.fail(fmt::format("`group` is {}; it must be the number of channels, {}", p.group(), channels));
   }
   if (group < 1 || outputs < 1 || channels % group != 0 || outputs % group != 0) {
-    layer.fail(fmt::format("`group` {} does not divide {} input and {} output channels", group, channels, outputs));
+    layer.fail(
+        fmt::format("`group` is {}, with {} input channels and {} output channels (`num_output`); `group` and "
+                    "`num_output` must be at least 1, and `group` must divide both numbers of channels",
+                    group, channels, outputs));
   }
   const bool is_transposed = layer.layer().type() == "Deconvolution";
   Ints dims = is_transposed ? Ints{channels, outputs / group} : Ints{outputs, channels / group};
@@ -74,10 +81,11 @@ void inner_product(LayerConverter& layer) {
   const std::size_t axis = layer.axis(p.axis(), dims.size());
   std::int64_t inner = 1;
   for (std::size_t i = axis; i < dims.size(); ++i) {
-    if (__builtin_mul_overflow(inner, layer.size(0, i), &inner)) layer.fail("the number of inputs exceeds 64 bits");
+    if (__builtin_mul_overflow(inner, layer.size(0, i), &inner))
+      layer.fail("the number of elements from `axis` on exceeds 64 bits");
   }
   const std::int64_t outputs = p.num_output();
-  if (axis == 0) layer.fail("`axis` is 0; allowed are 1 and above");
+  if (axis == 0) layer.fail("`axis` selects the batch, axis 0; it must select a later axis, as in axis: 1");
   onnx::Value* x = layer.input();
   if (axis != 1 || dims.size() != 2) x = layer.add("Flatten", {x}, {{"axis", static_cast<std::int64_t>(axis)}});
   onnx::Value* weight = layer.weights(0, p.transpose() ? Ints{inner, outputs} : Ints{outputs, inner}, "weight");
@@ -86,8 +94,9 @@ void inner_product(LayerConverter& layer) {
   onnx::Value* y = layer.add("Gemm", inputs, {{"transB", std::int64_t{p.transpose() ? 0 : 1}}});
   if (axis != 1) {
     Ints shape(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
-    if (std::count(shape.begin(), shape.end(), -1) > 1)
-      layer.fail("more than one dimension before `axis` is dynamic; allowed is one");
+    if (std::count(shape.begin(), shape.end(), -1) > 1) {
+      layer.fail("more than one dimension before `axis` is dynamic, but at most one may be; " + give_shapes());
+    }
     shape.push_back(outputs);
     y = layer.reshape(y, shape);
   }
@@ -125,7 +134,10 @@ onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const I
   // Positions are stored as f32, which represents integers exactly up to this limit.
   constexpr std::int64_t most = std::int64_t{1} << 24;
   if (layer.small_size(0, 2) * width > most)
-    layer.fail(fmt::format("the indices of maxima are among more than {} elements", most));
+    layer.fail(
+        fmt::format("it has a second top, for the indices of maxima in {} x {} elements; f32 represents such indices "
+                    "exactly only up to {}",
+                    layer.small_size(0, 2), width, most));
   onnx::Value* x = layer.input();
   if (more[0] > 0 || more[1] > 0) {
     x = layer.add(
@@ -159,18 +171,20 @@ void pooling(LayerConverter& layer) {
   const PoolingParameter& p = layer.layer().pooling_param();
   const Ints dims = layer.dims();
   if (dims.size() != 4)
-    layer.fail(fmt::format("'{}' has {} dimensions; allowed are 4", layer.input()->name, dims.size()));
-  if (p.pool() == PoolingParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; allowed are MAX, AVE");
+    layer.fail(fmt::format("'{}' has {} dimensions; it must have 4", layer.input()->name, dims.size()));
+  if (p.pool() == PoolingParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; only MAX and AVE are supported");
   const bool is_max = p.pool() == PoolingParameter::MAX;
   const bool wants_places = layer.layer().top_size() > 1;
-  if (wants_places && !is_max) layer.fail("it has a second top, for the indices of maxima, and `pool` is not MAX");
+  if (wants_places && !is_max) layer.fail("it has a second top, for the indices of maxima, which requires `pool: MAX`");
   onnx::Value* x = layer.input();
   if (p.global_pooling()) {
     if (wants_places)
       layer.fail("it has a second top, for the indices of maxima, which Graft does not support with `global_pooling`");
     if (p.has_kernel_size() || p.has_kernel_h() || p.has_kernel_w() || p.pad() != 0 || p.pad_h() != 0 ||
         p.pad_w() != 0) {
-      layer.fail("it has `global_pooling` and also `kernel_size` or `pad`; allowed is one of them");
+      layer.fail(
+          "it has `global_pooling` and also a kernel size or padding; delete `global_pooling`, or delete the fields "
+          "`kernel_...` and `pad...`");
     }
     layer.give(layer.add(is_max ? "GlobalMaxPool" : "GlobalAveragePool", {x}));
     return;
@@ -179,32 +193,34 @@ void pooling(LayerConverter& layer) {
   const Ints kernel = by_axis ? Ints{p.kernel_h(), p.kernel_w()} : Ints(2, p.kernel_size());
   const Ints strides = p.has_stride_h() || p.has_stride_w() ? Ints{p.stride_h(), p.stride_w()} : Ints(2, p.stride());
   const Ints pad = p.has_pad_h() || p.has_pad_w() ? Ints{p.pad_h(), p.pad_w()} : Ints(2, p.pad());
-  layer.check_positive(kernel, "kernel_size");
-  layer.check_positive(strides, "stride");
+  layer.check_positive(kernel, "`kernel_size`");
+  layer.check_positive(strides, "`stride`");
   const bool up = p.round_mode() == PoolingParameter::CEIL && p.ceil_mode();
   const bool is_padded = pad[0] != 0 || pad[1] != 0;
   Ints counts(2, 0);
   Ints more(2, 0);
   for (std::size_t i = 0; i < 2; ++i) {
     if (pad[i] >= kernel[i])
-      layer.fail(fmt::format("`pad` is {} for a kernel of {}; allowed are smaller values", pad[i], kernel[i]));
+      layer.fail(fmt::format("`pad` is {}; it must be less than the size of the kernel, {}", pad[i], kernel[i]));
     const std::int64_t size = layer.size(0, i + 2);
     counts[i] = pooled_size(size, kernel[i], strides[i], pad[i], up, is_padded);
     if (counts[i] < 1)
-      layer.fail(fmt::format("a kernel of {} is larger than {} elements with `pad` {}", kernel[i], size, pad[i]));
+      layer.fail(fmt::format("a kernel of {} does not fit into {} elements with a `pad` of {} on each side", kernel[i],
+                             size, pad[i]));
     const std::int64_t last = (counts[i] - 1) * strides[i];
     if (last >= size + pad[i]) {
-      layer.fail(fmt::format(
-          "the last window begins at {}, after the end of the {} elements: `stride` is larger than `kernel_size`", last,
-          size));
+      layer.fail(
+          fmt::format("the last window begins at {}, after the end of the {} elements, because `stride` is larger than "
+                      "`kernel_size`",
+                      last, size));
     }
     more[i] = last + kernel[i] - (size + 2 * pad[i]);  // Negative if no window covers some of the elements.
   }
   if (wants_places) {
     if (kernel != strides || is_padded) {
       layer.fail(
-          "it has a second top, for the indices of maxima, and windows that overlap or are padded; allowed are a "
-          "`stride` equal to `kernel_size` and a `pad` of 0");
+          "it has a second top, for the indices of maxima, which is supported only with a `stride` equal to "
+          "`kernel_size` and a `pad` of 0");
     }
     layer.give(1, places_of_maxima(layer, kernel, counts, more));
   }
@@ -241,7 +257,7 @@ void relu(LayerConverter& layer) {
 void prelu(LayerConverter& layer) {
   const Ints dims = layer.dims();
   const bool shared = layer.layer().prelu_param().channel_shared();
-  if (dims.empty()) layer.fail(fmt::format("'{}' is a scalar; allowed are 1 dimension and more", layer.input()->name));
+  if (dims.empty()) layer.fail(fmt::format("'{}' is a scalar; it must have at least 1 dimension", layer.input()->name));
   Ints slope{shared ? 1 : layer.size(0, 1)};
   slope.resize(dims.size() - 1, 1);
   layer.give(layer.add("PRelu", {layer.input(), layer.weights(0, slope, "slope")}));
@@ -259,7 +275,7 @@ void binomial_log(LayerConverter& layer) { layer.give(layer.add("Softplus", {lay
 
 void clip(LayerConverter& layer) {
   const ClipParameter& p = layer.layer().clip_param();
-  if (!p.has_min() || !p.has_max()) layer.fail("`min` or `max` is missing; both are needed");
+  if (!p.has_min() || !p.has_max()) layer.fail("`min` or `max` is missing; set both");
   layer.give(layer.add("Clip", {layer.input(), layer.number(p.min()), layer.number(p.max())}));
 }
 
@@ -287,7 +303,7 @@ void power(LayerConverter& layer) {
 void exponential(LayerConverter& layer) {
   const ExpParameter& p = layer.layer().exp_param();
   if (p.base() != -1 && !(p.base() > 0))
-    layer.fail(fmt::format("`base` is {}; allowed are -1 and values above 0", p.base()));
+    layer.fail(fmt::format("`base` is {}; it must be above 0, or -1, which stands for e", p.base()));
   const double factor = p.base() == -1 ? 1 : std::log(static_cast<double>(p.base()));
   layer.give(layer.add("Exp", {scaled(layer, layer.input(), p.scale() * factor, p.shift() * factor)}));
 }
@@ -295,7 +311,7 @@ void exponential(LayerConverter& layer) {
 void logarithm(LayerConverter& layer) {
   const LogParameter& p = layer.layer().log_param();
   if (p.base() != -1 && !(p.base() > 0))
-    layer.fail(fmt::format("`base` is {}; allowed are -1 and values above 0", p.base()));
+    layer.fail(fmt::format("`base` is {}; it must be above 0, or -1, which stands for e", p.base()));
   const double factor = p.base() == -1 ? 1 : 1 / std::log(static_cast<double>(p.base()));
   onnx::Value* y = layer.add("Log", {scaled(layer, layer.input(), p.scale(), p.shift())});
   layer.give(scaled(layer, y, factor, 0));
@@ -322,7 +338,8 @@ void batch_norm(LayerConverter& layer) {
   const auto statistic = [&](const onnx::TensorData& sums, const char* what) {
     std::vector<double> numbers = sums.numbers().value();
     if (static_cast<std::int64_t>(numbers.size()) != channels) {
-      layer.fail(fmt::format("{}: found {} values for {} channels", what, numbers.size(), channels));
+      layer.fail(fmt::format("the blob of the {} has {} values; it must have one for each of the {} channels", what,
+                             numbers.size(), channels));
     }
     for (double& each : numbers) each *= factor;
     return layer.constant_of(onnx::TensorData::from_numbers(onnx::ElementType::f32, {channels}, numbers));
@@ -346,7 +363,8 @@ Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_
   axis = layer.axis(given_axis, dims.size());
   const std::size_t end = count < 0 ? dims.size() : axis + static_cast<std::size_t>(count);
   if (end > dims.size())
-    layer.fail(fmt::format("`num_axes` {} from axis {} on exceeds {} dimensions", count, axis, dims.size()));
+    layer.fail(fmt::format("`num_axes` is {}, but the first bottom has only {} dimensions from axis {} on", count,
+                           dims.size() - axis, axis));
   Ints shape;
   for (std::size_t i = axis; i < end; ++i) shape.push_back(layer.size(0, i));
   shape.resize(dims.size() - axis, 1);
@@ -397,11 +415,11 @@ void bias(LayerConverter& layer) {
 void eltwise(LayerConverter& layer) {
   const EltwiseParameter& p = layer.layer().eltwise_param();
   if (p.coeff_size() != 0 && static_cast<std::size_t>(p.coeff_size()) != layer.input_count()) {
-    layer.fail(fmt::format("`coeff` has {} values for {} bottoms; allowed is one for each", p.coeff_size(),
+    layer.fail(fmt::format("`coeff` has {} values for {} bottoms; it must have one for each bottom", p.coeff_size(),
                            layer.input_count()));
   }
   if (p.coeff_size() != 0 && p.operation() != EltwiseParameter::SUM)
-    layer.fail("it has `coeff`, which is allowed only with the operation SUM");
+    layer.fail("it has `coeff`, which requires `operation: SUM`");
   const std::string op = p.operation() == EltwiseParameter::PROD  ? "Mul"
                          : p.operation() == EltwiseParameter::SUM ? "Add"
                                                                   : "Max";
@@ -415,7 +433,7 @@ void eltwise(LayerConverter& layer) {
     if (p.coeff_size() != 0) x = scaled(layer, x, p.coeff(static_cast<int>(i)), 0);
     y = y == nullptr ? x : layer.add(op, {y, x});
   }
-  if (y == nullptr) layer.fail("it has no bottom");
+  if (y == nullptr) layer.fail("it has no bottom; it needs at least 1");
   layer.give(y);
 }
 
@@ -424,7 +442,7 @@ void concatenate(LayerConverter& layer) {
   const std::int64_t axis = p.has_concat_dim() ? p.concat_dim() : p.axis();
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < layer.input_count(); ++i) inputs.push_back(layer.input(i));
-  if (inputs.empty()) layer.fail("it has no bottom");
+  if (inputs.empty()) layer.fail("it has no bottom; it needs at least 1");
   layer.give(inputs.size() == 1 ? inputs[0] : layer.add("Concat", inputs, {{"axis", axis}}));
 }
 
@@ -437,8 +455,8 @@ void slice(LayerConverter& layer) {
   Ints sizes;
   if (p.slice_point_size() != 0) {
     if (p.slice_point_size() != tops - 1)
-      layer.fail(
-          fmt::format("`slice_point` has {} values for {} tops; allowed are {}", p.slice_point_size(), tops, tops - 1));
+      layer.fail(fmt::format("`slice_point` has {} values for {} tops; it must have {}, one less than there are tops",
+                             p.slice_point_size(), tops, tops - 1));
     std::int64_t last = 0;
     for (const std::uint32_t point : p.slice_point()) {
       sizes.push_back(static_cast<std::int64_t>(point) - last);
@@ -447,10 +465,11 @@ void slice(LayerConverter& layer) {
     sizes.push_back(size - last);
   } else {
     if (tops == 0 || size % tops != 0)
-      layer.fail(fmt::format("{} elements cannot be split equally into {} tops", size, tops));
+      layer.fail(fmt::format("the {} elements of axis {} cannot be split equally into {} tops; set `slice_point`", size,
+                             axis, tops));
     sizes.assign(static_cast<std::size_t>(tops), size / tops);
   }
-  layer.check_positive(sizes, "slice_point");
+  layer.check_positive(sizes, "the sizes of the tops, which `slice_point` determines,");
   const auto parts = layer.add_many("Split", {layer.input(), layer.ints_of(sizes)}, sizes.size(),
                                     {{"axis", static_cast<std::int64_t>(axis)}});
   for (std::size_t i = 0; i < parts.size(); ++i) layer.give(i, parts[i]);
@@ -478,7 +497,7 @@ void dropout(LayerConverter& layer) {
 void local_response_norm(LayerConverter& layer) {
   const LRNParameter& p = layer.layer().lrn_param();
   const std::int64_t size = p.local_size();
-  if (size % 2 != 1) layer.fail(fmt::format("`local_size` is {}; allowed are odd numbers", size));
+  if (size % 2 != 1) layer.fail(fmt::format("`local_size` is {}; it must be odd", size));
   onnx::Value* x = layer.input();
   if (p.norm_region() == LRNParameter::ACROSS_CHANNELS) {
     layer.give(layer.add("LRN", {x}, {{"size", size}, {"alpha", p.alpha()}, {"beta", p.beta()}, {"bias", p.k()}}));
@@ -519,21 +538,27 @@ void reshape(LayerConverter& layer) {
   const std::int64_t begin = p.axis() < 0 ? p.axis() + rank + 1 : p.axis();
   const std::int64_t end = p.num_axes() < 0 ? rank : begin + p.num_axes();
   if (begin < 0 || begin > rank || end > rank)
-    layer.fail(
-        fmt::format("`axis` {} and `num_axes` {} are out of range for {} dimensions", p.axis(), p.num_axes(), rank));
+    layer.fail(fmt::format("`axis` {} and `num_axes` {} are out of range, because the bottom has {} dimensions",
+                           p.axis(), p.num_axes(), rank));
   Ints shape;
   const auto keep = [&](std::int64_t i) {
     const std::int64_t size = dims[static_cast<std::size_t>(i)];
     const bool in_place = static_cast<std::int64_t>(shape.size()) == i;
-    if (size < 0 && !in_place) layer.fail("the reshape moves a dynamic dimension to another axis");
+    if (size < 0 && !in_place) {
+      layer.fail("it moves a dynamic dimension to another axis; " + give_shapes());
+    }
     shape.push_back(size < 0 ? 0 : size);
   };
   for (std::int64_t i = 0; i < begin; ++i) keep(i);
   for (int i = 0; i < p.shape().dim_size(); ++i) {
     const std::int64_t dim = p.shape().dim(i);
-    if (dim < -1) layer.fail(fmt::format("the shape has the dimension {}; allowed are -1 and above", dim));
+    if (dim < -1) layer.fail(fmt::format("`shape` has the dimension {}; every dimension must be at least -1", dim));
     if (dim == 0) {
-      if (begin + i >= rank) layer.fail("the shape has a 0 on an axis that the bottom does not have");
+      if (begin + i >= rank) {
+        layer.fail(fmt::format(
+            "`shape` has a 0, which keeps the size of the bottom, for axis {}; the bottom has only {} dimensions",
+            begin + i, rank));
+      }
       keep(begin + i);
     } else {
       shape.push_back(dim);
@@ -548,7 +573,7 @@ void crop(LayerConverter& layer) {
   const Ints dims = layer.dims();
   const std::size_t first = layer.axis(p.axis(), dims.size());
   if (p.offset_size() > 1 && static_cast<std::size_t>(p.offset_size()) != dims.size() - first) {
-    layer.fail(fmt::format("`offset` has {} values; allowed are 0, 1 and {}, one for each cropped dimension",
+    layer.fail(fmt::format("`offset` has {} values; it must have none, 1, or {}, one for each cropped dimension",
                            p.offset_size(), dims.size() - first));
   }
   Ints begins;
@@ -559,7 +584,8 @@ void crop(LayerConverter& layer) {
     const std::int64_t offset = p.offset_size() == 0 ? 0 : p.offset(place);
     const std::int64_t size = layer.size(1, axis);
     if (dims[axis] >= 0 && offset + size > dims[axis]) {
-      layer.fail(fmt::format("{} elements from {} on exceed the size {}", size, offset, dims[axis]));
+      layer.fail(fmt::format("on axis {}, {} elements from `offset` {} on exceed the size {} of the first bottom", axis,
+                             size, offset, dims[axis]));
     }
     begins.push_back(offset);
     ends.push_back(offset + size);
@@ -570,10 +596,10 @@ void crop(LayerConverter& layer) {
 
 void pyramid(LayerConverter& layer) {
   const SPPParameter& p = layer.layer().spp_param();
-  if (p.pool() == SPPParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; allowed are MAX, AVE");
+  if (p.pool() == SPPParameter::STOCHASTIC) layer.fail("`pool` is STOCHASTIC; only MAX and AVE are supported");
   constexpr std::uint32_t most = 10;
   if (p.pyramid_height() < 1 || p.pyramid_height() > most) {
-    layer.fail(fmt::format("`pyramid_height` is {}; allowed are 1 to {}", p.pyramid_height(), most));
+    layer.fail(fmt::format("`pyramid_height` is {}; it must be between 1 and {}", p.pyramid_height(), most));
   }
   Ints levels;
   for (std::uint32_t i = 0; i < p.pyramid_height(); ++i) levels.push_back(std::int64_t{1} << i);
@@ -590,7 +616,7 @@ void mean_variance(LayerConverter& layer) {
   const std::size_t rank = layer.dims().size();
   const std::size_t first = p.across_channels() ? 1 : 2;
   if (rank <= first)
-    layer.fail(fmt::format("'{}' has {} dimensions; it needs {}", layer.input()->name, rank, first + 1));
+    layer.fail(fmt::format("'{}' has {} dimensions; it must have at least {}", layer.input()->name, rank, first + 1));
   Ints axes;
   for (std::size_t i = first; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
   onnx::Value* x = layer.input();
@@ -638,7 +664,7 @@ std::pair<onnx::Value*, onnx::Value*> last_largest(LayerConverter& layer, onnx::
 void arg_max(LayerConverter& layer) {
   const ArgMaxParameter& p = layer.layer().argmax_param();
   onnx::Value* x = layer.input();
-  layer.check_positive({p.top_k()}, "top_k");
+  layer.check_positive({p.top_k()}, "`top_k`");
   const auto axis = p.has_axis() ? static_cast<std::int64_t>(layer.axis(p.axis(), layer.dims().size())) : 1;
   if (p.top_k() == 1 && p.has_axis() && !p.out_max_val()) {
     onnx::Value* place = layer.add("ArgMax", {x}, {{"axis", axis}, {"select_last_index", std::int64_t{1}}});
@@ -666,7 +692,7 @@ void tile(LayerConverter& layer) {
   const TileParameter& p = layer.layer().tile_param();
   const std::size_t rank = layer.dims().size();
   Ints repeats(rank, 1);
-  layer.check_positive({p.tiles()}, "tiles");
+  layer.check_positive({p.tiles()}, "`tiles`");
   repeats[layer.axis(p.axis(), rank)] = p.tiles();
   layer.give(layer.add("Tile", {layer.input(), layer.ints_of(repeats)}));
 }

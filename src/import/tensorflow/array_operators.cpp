@@ -31,7 +31,9 @@ void pass_on(NodeConverter& node) {
 /// same size.
 void bit_cast(NodeConverter& node) {
   if (node.type_or("type", onnx::ElementType::undefined) != node.type(0)) {
-    node.fail("it reinterprets the bits of numbers as another type, which ONNX supports only from operator set 26 on");
+    node.fail(
+        "it reinterprets the bits of its elements as another type, which ONNX supports only in opset 26 and later; "
+        "replace it in the TensorFlow graph");
   }
   node.give(node.input(0));
 }
@@ -48,7 +50,7 @@ void reshape(NodeConverter& node) {
   // The limit of TensorFlow's TensorShape class.
   constexpr std::size_t most_dims = 254;
   if (wanted.size() > most_dims) {
-    node.fail(fmt::format("the shape has {} dimensions; allowed are at most {}", wanted.size(), most_dims));
+    node.fail(fmt::format("the shape has {} dimensions; it may have at most {}", wanted.size(), most_dims));
   }
   auto open_sizes = std::count(wanted.begin(), wanted.end(), -1);
   if (open_sizes > 1) {
@@ -61,7 +63,8 @@ void reshape(NodeConverter& node) {
       --open_sizes;
     }
     if (open_sizes > 1) {
-      node.fail(fmt::format("the shape is [{}], which has more than one -1; allowed is one", fmt::join(*dims, ", ")));
+      node.fail(fmt::format("the shape is [{}], which has more than one -1; at most one dimension may be -1",
+                            fmt::join(*dims, ", ")));
     }
     node.give(node.add("Reshape", {x, node.ints_of(wanted)}));
     return;
@@ -77,7 +80,7 @@ void transpose(NodeConverter& node) {
 
 void concatenate(NodeConverter& node) {
   const bool axis_is_last = node.op() == "ConcatV2";
-  if (node.input_count() < 2) node.fail(fmt::format("it has {} inputs; allowed are 2 and more", node.input_count()));
+  if (node.input_count() < 2) node.fail(fmt::format("it has {} inputs; it must have at least 2", node.input_count()));
   const std::size_t axis_input = axis_is_last ? node.input_count() - 1 : 0;
   const std::int64_t axis = node.known_int(axis_input, "the axis");
   std::vector<onnx::Value*> parts;
@@ -93,7 +96,8 @@ void give_all(NodeConverter& node, const std::vector<onnx::Value*>& values) {
 
 std::size_t output_count(NodeConverter& node, std::int64_t count) {
   constexpr std::int64_t most = 1 << 16;
-  if (count < 1 || count > most) node.fail(fmt::format("it has {} outputs; allowed are 1 to {}", count, most));
+  if (count < 1 || count > most)
+    node.fail(fmt::format("it has {} outputs; it must have between 1 and {}", count, most));
   return static_cast<std::size_t>(count);
 }
 
@@ -112,18 +116,20 @@ void split(NodeConverter& node) {
     const std::size_t rank = node.known_rank(x, "one of the sizes is -1");
     const std::int64_t place = axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
     if (place < 0 || place >= static_cast<std::int64_t>(rank))
-      node.fail(fmt::format("axis {} is out of range for rank {}", axis, rank));
+      node.fail(fmt::format("axis {} is out of range, because the input has {} dimensions", axis, rank));
     const Dim& dim = (*x->shape)[static_cast<std::size_t>(place)];
     if (!dim.is_constant())
-      node.fail(fmt::format("one of the sizes is -1, which needs the size of axis {}; {}", axis, give_shapes()));
+      node.fail(fmt::format("one of the sizes is -1, and the size of axis {} is unknown; {}", axis, give_shapes()));
     *open = 0;
     std::int64_t rest = dim.value();
     for (const std::int64_t size : sizes) {
-      if (__builtin_sub_overflow(rest, size, &rest)) node.fail("the sizes exceed 64 bits");
+      if (__builtin_sub_overflow(rest, size, &rest)) node.fail("the sum of the sizes exceeds 64 bits");
     }
     *open = rest;
   }
-  if (sizes.size() != count) node.fail(fmt::format("it has {} sizes for {} outputs", sizes.size(), count));
+  if (sizes.size() != count)
+    node.fail(
+        fmt::format("it has {} sizes for {} outputs; there must be one size for each output", sizes.size(), count));
   give_all(node, node.add_many("Split", {x, node.ints_of(sizes)}, count, {{"axis", axis}}));
 }
 
@@ -159,13 +165,13 @@ void strided_slice(NodeConverter& node) {
   const auto begins = node.ints(1);
   const auto ends = node.ints(2);
   if ((begins && begins->size() != count) || (ends && ends->size() != count)) {
-    node.fail(fmt::format("begin, end and strides have different lengths; found {} strides", count));
+    node.fail(fmt::format("begin, end and strides must have the same length; found {} strides", count));
   }
   std::size_t new_axes = 0;
   std::optional<std::size_t> ellipsis;
   for (std::size_t i = 0; i < count; ++i) {
     if (bit("ellipsis_mask", i)) {
-      if (ellipsis) node.fail("attribute `ellipsis_mask` has two bits set; allowed is one");
+      if (ellipsis) node.fail("attribute `ellipsis_mask` has more than one bit set; at most one may be set");
       ellipsis = i;
     } else if (bit("new_axis_mask", i)) {
       ++new_axes;
@@ -184,9 +190,9 @@ void strided_slice(NodeConverter& node) {
   std::int64_t result_axis = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (ellipsis == i) {
-      const std::size_t rank = node.known_rank(x, "an ellipsis stands for the remaining axes");
+      const std::size_t rank = node.known_rank(x, "an ellipsis selects the remaining axes");
       const std::size_t named = count - 1 - new_axes;
-      if (named > rank) node.fail(fmt::format("it indexes {} axes; the input has {}", named, rank));
+      if (named > rank) node.fail(fmt::format("it indexes {} axes, but the input has only {}", named, rank));
       axis += static_cast<std::int64_t>(rank - named);
       result_axis += static_cast<std::int64_t>(rank - named);
       continue;
@@ -198,7 +204,7 @@ void strided_slice(NodeConverter& node) {
     const bool shrinks = bit("shrink_axis_mask", i);
     const bool from_start = bit("begin_mask", i) && !shrinks;
     const bool to_end = bit("end_mask", i) && !shrinks;
-    if (strides[i] == 0) node.fail("a stride is 0; allowed is any other number");
+    if (strides[i] == 0) node.fail("a stride is 0; it must be positive or negative");
     const bool backwards = strides[i] < 0;
     const auto place = static_cast<std::int64_t>(i);
     onnx::Value* begin = nullptr;
@@ -264,7 +270,7 @@ void pack(NodeConverter& node) {
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     parts.push_back(node.add("Unsqueeze", {node.input(i), node.ints_of({axis})}));
   }
-  if (parts.empty()) node.fail("it has no input");
+  if (parts.empty()) node.fail("it has no input; it needs at least 1");
   node.give(parts.size() == 1 ? parts[0] : node.add("Concat", parts, {{"axis", axis}}));
 }
 
@@ -325,7 +331,7 @@ void broadcast_shapes(NodeConverter& node) {
   onnx::Value* shorter = node.input(1);
   if (length(longer) < length(shorter)) std::swap(longer, shorter);
   const std::int64_t missing = length(longer) - length(shorter);
-  if (length(shorter) < 0) node.fail("it is unknown how many dimensions its shapes have; " + give_shapes());
+  if (length(shorter) < 0) node.fail("the lengths of its inputs, two shapes, are unknown; " + give_shapes());
   if (length(shorter) == 0) {
     node.give(longer);
     return;
@@ -373,10 +379,12 @@ void mirror_pad(NodeConverter& node) {
     node.give(node.add("Pad", {node.input(0), onnx_pads(node)}, {{"mode", std::string("reflect")}}));
     return;
   }
-  if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; allowed are REFLECT, SYMMETRIC", mode));
+  if (mode != "SYMMETRIC") node.fail(fmt::format("attribute `mode` is {}; it must be REFLECT or SYMMETRIC", mode));
   // ONNX has no padding mode that also repeats the border element. Graft's operator Padding has one.
   const auto pads = onnx_pads(node)->constant();
-  if (!pads) node.fail("the paddings of a SYMMETRIC padding are computed at run time; allowed are constants");
+  if (!pads)
+    node.fail(
+        "attribute `mode` is SYMMETRIC, and the paddings (input 1) are computed at run time; they must be constant");
   const auto op = find_operator("Padding")->create();
   Status status = op->set("mode", AttributeValue(std::string("symmetric")));
   if (status.ok()) status = op->set("pads", AttributeValue(*pads->ints()));
@@ -397,7 +405,8 @@ void invert_permutation(NodeConverter& node) {
   std::vector<double> inverse(permutation.size(), 0);
   for (std::size_t i = 0; i < permutation.size(); ++i) {
     if (permutation[i] < 0 || permutation[i] >= static_cast<std::int64_t>(permutation.size())) {
-      node.fail(fmt::format("[{}] is not a permutation", fmt::join(permutation, ", ")));
+      node.fail(fmt::format("the permutation [{}] contains {}; each element must be between 0 and {}",
+                            fmt::join(permutation, ", "), permutation[i], permutation.size() - 1));
     }
     inverse[static_cast<std::size_t>(permutation[i])] = static_cast<double>(i);
   }

@@ -24,7 +24,9 @@ Size size_of(NodeConverter& node, onnx::Value* x, std::size_t axis) {
 
 Size divided(NodeConverter& node, const Size& size, std::int64_t by) {
   if (size.open != nullptr) return {-1, node.add("Div", {size.open, node.ints_of({by})})};
-  if (size.known % by != 0) node.fail(fmt::format("{} elements are not divisible by {}", size.known, by));
+  if (size.known % by != 0)
+    node.fail(fmt::format("a dimension of {} elements is not divisible by {}, which the block size requires",
+                          size.known, by));
   return {size.known / by, nullptr};
 }
 
@@ -48,15 +50,18 @@ onnx::Value* reshaped_to(NodeConverter& node, onnx::Value* x, const std::vector<
 void check_block(const NodeConverter& node, const Ints& block, const Ints& borders, std::size_t rank) {
   constexpr std::int64_t most = std::int64_t{1} << 31;
   for (const std::int64_t size : block) {
-    if (size < 1 || size > most) node.fail(fmt::format("the block size is {}; allowed are 1 to {}", size, most));
+    if (size < 1 || size > most)
+      node.fail(fmt::format("the block size is {}; it must be between 1 and {}", size, most));
   }
   if (borders.size() != block.size() * 2 || rank < block.size() + 1) {
-    node.fail(fmt::format("it has {} block sizes and {} paddings or crops for {} dimensions", block.size(),
-                          borders.size(), rank));
+    node.fail(
+        fmt::format("it has {} block sizes and {} paddings or crops for an input of {} dimensions; there must be two "
+                    "paddings or crops for each block size, and more dimensions than block sizes",
+                    block.size(), borders.size(), rank));
   }
   for (const std::int64_t border : borders) {
     if (border < 0 || border > most)
-      node.fail(fmt::format("a padding or crop is {}; allowed are 0 to {}", border, most));
+      node.fail(fmt::format("a padding or crop is {}; it must be between 0 and {}", border, most));
   }
 }
 
@@ -214,22 +219,25 @@ void extract_patches(NodeConverter& node) {
   const Ints strides = node.ints_or("strides", {});
   const Ints rates = node.ints_or("rates", {});
   if (sizes.size() != 4 || strides.size() != 4 || rates.size() != 4)
-    node.fail("it needs `ksizes`, `strides` and `rates` of 4 numbers each");
+    node.fail("the attributes `ksizes`, `strides` and `rates` must have 4 elements each");
   onnx::Value* images = node.input(0);
   if (node.known_rank(images, "patches are extracted from it") != 4 || !(*images->shape)[3].is_constant()) {
-    node.fail("the number of channels is unknown; " + give_shapes());
+    node.fail("the images must have 4 dimensions and a fixed number of channels; " + give_shapes());
   }
   const std::int64_t channels = (*images->shape)[3].value();
   constexpr std::int64_t most = 1 << 12;
   for (const Ints& numbers : {sizes, strides, rates, Ints{channels}}) {
     for (const std::int64_t number : numbers) {
-      if (number < 1 || number > most) node.fail(fmt::format("a size is {}; allowed are 1 to {}", number, most));
+      if (number < 1 || number > most)
+        node.fail(fmt::format(
+            "found {} in `ksizes`, `strides`, `rates` or the number of channels; each must be between 1 and {}", number,
+            most));
     }
   }
   const std::int64_t outputs = sizes[1] * sizes[2] * channels;
   constexpr std::int64_t most_numbers = 1 << 20;  // so that the product below does not overflow
   if (outputs > most_numbers)
-    node.fail(fmt::format("a patch has {} elements; allowed are at most {}", outputs, most_numbers));
+    node.fail(fmt::format("a patch has {} elements; it may have at most {}", outputs, most_numbers));
   // weights[k * channels + c][c][k] = 1 for each position k of the window and each channel c.
   node.check_budget(outputs * outputs, onnx::ElementType::f32);
   std::vector<float> weights(static_cast<std::size_t>(outputs * outputs), 0);
@@ -250,7 +258,9 @@ void extract_patches(NodeConverter& node) {
     Ints ends;
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
       const Dim& size = (*images->shape)[i];
-      if (!size.is_constant()) node.fail("attribute `padding` is SAME, and the size of the images is dynamic");
+      if (!size.is_constant()) {
+        node.fail("attribute `padding` is SAME, and the size of the images is dynamic; " + give_shapes());
+      }
       const std::int64_t count = (size.value() + strides[i] - 1) / strides[i];
       const std::int64_t total =
           std::max<std::int64_t>((count - 1) * strides[i] + (sizes[i] - 1) * rates[i] + 1 - size.value(), 0);
@@ -260,7 +270,7 @@ void extract_patches(NodeConverter& node) {
     begins.insert(begins.end(), ends.begin(), ends.end());
     attributes.emplace_back("pads", begins);
   } else if (padding != "VALID") {
-    node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID", padding));
+    node.fail(fmt::format("attribute `padding` is {}; it must be SAME or VALID", padding));
   }
   onnx::Value* filter =
       node.constant_of(reshaped(onnx::TensorData::from_floats(weights), {outputs, channels, sizes[1], sizes[2]}));

@@ -27,7 +27,8 @@ void suppress(NodeConverter& node) {
   if (version == '5') {
     const auto sigma = node.constant(5);
     if (!sigma || sigma->scalar() != 0.0) {
-      node.fail("soft_nms_sigma (input 5) is not the constant 0, so it is soft NMS; allowed is 0");
+      node.fail(
+          "soft_nms_sigma (input 5) is not the constant 0; soft NMS is not supported, so soft_nms_sigma must be 0");
     }
   }
   onnx::Value* boxes = node.cast(node.add("Unsqueeze", {node.input(0), node.ints_of({0})}), onnx::ElementType::f32);
@@ -66,9 +67,10 @@ void suppress_combined(NodeConverter& node) {
   const std::int64_t classes = classes_of(scores);
   const std::int64_t of_boxes = classes_of(boxes);
   if (of_boxes != 1) {
-    node.fail(fmt::format("it has boxes for {} classes; allowed is one box for all classes", of_boxes));
+    node.fail("dimension 2 of the boxes (input 0) must be 1: only boxes that all classes share are supported" +
+              (of_boxes < 0 ? "; " + give_shapes() : fmt::format("; found boxes for {} classes", of_boxes)));
   }
-  if (classes < 1) node.fail("the number of classes is not known; " + give_shapes());
+  if (classes < 1) node.fail("the number of classes (dimension 2 of input 1) is unknown; " + give_shapes());
   const std::int64_t each = node.known_int(2, "the maximum number of boxes of a class");
   std::int64_t total = node.known_int(3, "the maximum number of boxes");
   if (node.flag_or("pad_per_class", false)) total = std::min(total, (Dim(each) * classes).value());
@@ -128,11 +130,11 @@ void crop_and_resize(NodeConverter& node) {
   const Ints size = node.known_ints(3, "the size of the crops");
   constexpr std::int64_t most = 1 << 14;
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > most || size[1] > most) {
-    node.fail(fmt::format("the size of the crops must be two numbers from 1 to {}", most));
+    node.fail(fmt::format("the size of the crops (input 3) must be two integers between 1 and {}", most));
   }
   const std::string method = node.text_or("method", "bilinear");
   if (method != "bilinear" && method != "nearest") {
-    node.fail(fmt::format("attribute `method` is {}; allowed are bilinear, nearest", method));
+    node.fail(fmt::format("attribute `method` is {}; it must be bilinear or nearest", method));
   }
   onnx::Value* images = node.cast(node.input(0), onnx::ElementType::f32);
   onnx::Value* boxes = node.input(1);

@@ -98,7 +98,9 @@ class LoopConverter {
     constexpr int most_tries = 4;
     for (int i = 0; !fill_body(*loop); ++i) {
       if (i == most_tries)
-        node_.fail("the shapes of its variables change in every iteration in a way that Graft does not support");
+        node_.fail(
+            "the shapes of its variables change in every iteration, and Graft found no shapes that hold for all "
+            "iterations");
     }
     give(*loop);
   }
@@ -270,7 +272,10 @@ class LoopConverter {
     for (const Role role : roles_) {
       if (role == Role::list || role == Role::last) hints.push_back(node_.name() + ":Loop");
     }
-    if (hints.empty()) node_.fail("the loop has no result");
+    if (hints.empty())
+      node_.fail(
+          "the loop has no variables except counters and values that stay the same, so that the ONNX Loop would have "
+          "no result");
     onnx::Node* loop = node_.graph().add_node("Loop", inputs, hints);
     loop->name = node_.name();
     return loop;
@@ -303,7 +308,7 @@ class LoopConverter {
       if (roles_[i] == Role::invariant || roles_[i] == Role::counter) {
         next[i] = arguments[i];
       } else if (next[i] == nullptr) {
-        node_.fail(fmt::format("its body does not compute result {}", i));
+        node_.fail(fmt::format("Graft does not convert result {} of its body", i));
       }
     }
     if (open_shapes(next)) {
@@ -438,7 +443,8 @@ void Scope::convert_branches(const NodeDef& node, NodeConverter& converter) {
     NodeBuilder builder(graph, reading_.contents, reading_.constants, node.name() + (side ? ":then" : ":else"),
                         node.op());
     for (std::size_t i = 0; i < count; ++i) {
-      if (results[i] == nullptr) converter.fail(fmt::format("a branch does not compute result {}", i));
+      if (results[i] == nullptr)
+        converter.fail(fmt::format("Graft does not convert result {} of one of its branches", i));
       add_result(builder, results[i]);
       onnx::Value& output = *branch->outputs[i];
       const onnx::Value& value = *graph.outputs()[i];

@@ -37,8 +37,8 @@ onnx::Value* activated(NodeConverter& node, const std::string& name, onnx::Value
   if (name == "GeluApproximate" || name == "GeluExact") return gelu(node, x, name == "GeluApproximate");
   if (name == "_FusedHardSwish") return node.add("HardSwish", {x});
   node.fail(
-      fmt::format("attribute `fused_ops` has {}; allowed are BiasAdd, Add, FusedBatchNorm, Relu, Relu6, Elu, "
-                  "LeakyRelu, Tanh, Sigmoid, GeluApproximate, GeluExact, _FusedHardSwish",
+      fmt::format("it is fused with {}; only BiasAdd, Add, FusedBatchNorm, Relu, Relu6, Elu, LeakyRelu, Tanh, Sigmoid, "
+                  "GeluApproximate, GeluExact and _FusedHardSwish are supported",
                   name));
 }
 

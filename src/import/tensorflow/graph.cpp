@@ -53,7 +53,8 @@ std::int64_t number_of(std::string_view text, const std::string& whole) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-    throw Error(fmt::format("'{}' is not the name of a tensor; allowed are NODE and NODE:NUMBER", whole));
+    throw Error(
+        fmt::format("'{}' is not the name of a tensor; write NODE or NODE:INDEX, as in conv1 or split:1", whole));
   }
   return number;
 }
@@ -101,12 +102,13 @@ class Inliner {
       return;
     }
     if (depth >= deepest_calls) {
-      throw Error(fmt::format("node '{}': function calls are nested deeper than {}", node.name(), deepest_calls));
+      throw Error(
+          fmt::format("node '{}': function calls are nested deeper than {} levels", node.name(), deepest_calls));
     }
     const bool is_named = !functions_.contains(node.op());
     if (is_named && !node.attr().contains("f")) {
-      throw Error(
-          fmt::format("node '{}' ({}) has no attribute 'f', the function that it calls", node.name(), node.op()));
+      throw Error(fmt::format("node '{}' ({}) has no attribute `f`, which names the function that the node calls",
+                              node.name(), node.op()));
     }
     const std::string name = is_named ? node.attr().at("f").func().name() : node.op();
     const auto found = functions_.find(name);
@@ -128,8 +130,9 @@ class Inliner {
       if (!is_control(input)) inputs.push_back(input);
     }
     if (static_cast<int>(inputs.size()) != function.signature().input_arg_size()) {
-      throw Error(fmt::format("node '{}' ({}) has {} inputs; the function '{}' has {} parameters", node.name(),
-                              node.op(), inputs.size(), name, function.signature().input_arg_size()));
+      throw Error(
+          fmt::format("node '{}' ({}) has {} inputs, but the function '{}' that the node calls has {} parameters",
+                      node.name(), node.op(), inputs.size(), name, function.signature().input_arg_size()));
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       arguments.emplace(function.signature().input_arg(static_cast<int>(i)).name(), inputs[i]);
@@ -140,8 +143,10 @@ class Inliner {
     const std::size_t bytes = function.ByteSizeLong() + bytes_of_call +
                               static_cast<std::size_t>(function.node_def_size()) * node.name().size();
     if (bytes > room_) {
-      throw Error(fmt::format("node '{}' ({}): inlining the file's functions exceeds many times the size of the file",
-                              node.name(), node.op()));
+      throw Error(
+          fmt::format("node '{}' ({}): the graph becomes many times larger than the file when its functions are "
+                      "inlined, which Graft does not support",
+                      node.name(), node.op()));
     }
     room_ -= bytes;
     for (const NodeDef& inner : function.node_def()) body.emplace(inner.name(), &inner);

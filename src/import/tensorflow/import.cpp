@@ -45,8 +45,8 @@ constexpr std::string_view how_to_freeze =
 
 std::string how_to_go_on() {
   return fmt::format(
-      "\nSelect outputs that do not depend on them, or a tensor before them, with {}. docs/guide/from_tensorflow.md "
-      "lists replacements",
+      "\nSelect outputs that do not depend on these operators, or a tensor before them, with {}. "
+      "docs/guide/from_tensorflow.md lists replacements",
       setting_name(Setting::kept_outputs));
 }
 
@@ -91,7 +91,7 @@ void check_known(const Reading& reading) {
     if (const std::string reason = reason_against(op); !reason.empty()) text += fmt::format(": {}", reason);
     has_variables = has_variables || is_variable(op);
   }
-  throw Error(fmt::format("operators that Graft does not support:{}{}", text,
+  throw Error(fmt::format("the graph has operators that Graft does not support:{}{}", text,
                           has_variables ? std::string(how_to_freeze) : how_to_go_on()));
 }
 
@@ -111,7 +111,8 @@ void add_output(onnx::Graph& graph, const TensorName& name, onnx::Value* value) 
 onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string& source,
                   const TensorFlowOptions& options) {
   if (proto.node_size() == 0) {
-    throw Error("found no node: the file is empty or has another protobuf message; allowed is a frozen GraphDef");
+    throw Error(
+        "the graph has no node: the file is empty or contains another protobuf message; pass a frozen GraphDef");
   }
   Reading reading{.options = options, .library = proto.library(), .pieces = pieces};
   // Large files, and files with many nodes, get a larger limit.
@@ -135,8 +136,8 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   }
   if (outputs.empty()) outputs = default_outputs(proto, *nodes);
   if (outputs.empty())
-    throw Error(
-        fmt::format("no node computes an output; name the outputs with {}", setting_name(Setting::kept_outputs)));
+    throw Error(fmt::format("the graph has no node that Graft recognizes as an output; select the outputs with {}",
+                            setting_name(Setting::kept_outputs)));
   // Dropout is removed after the outputs are chosen, so that a mask without a reader does not become an output.
   for (std::size_t left = remove_dropout(proto); left > 0; --left) {
     reading.origin.leave_out("dropout", "it is for training");
@@ -153,8 +154,10 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   const auto values = scope.convert(model.graph(), {});
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (values[i] == nullptr) {
-      throw Error(fmt::format("the requested output '{}' is not available: Graft does not convert this output of {}",
-                              to_string(outputs[i]), nodes->by_name.at(outputs[i].node)->op()));
+      throw Error(
+          fmt::format("the requested output '{}' cannot be computed, because Graft does not convert this output of the "
+                      "operator {}; request another output",
+                      to_string(outputs[i]), nodes->by_name.at(outputs[i].node)->op()));
     }
     add_output(model.graph(), outputs[i], values[i]);
   }
@@ -227,8 +230,8 @@ onnx::Model parse_tensorflow(std::string_view bytes, std::string name, const Ten
   const onnx::ProtobufLog log;
   if (!cut || !proto.ParseFromString(cut->rest)) {
     throw Error(
-        fmt::format("{}: not a frozen TensorFlow graph, or truncated: {} bytes cannot be parsed as the protobuf of a "
-                    "GraphDef{}\n{}",
+        fmt::format("{}: this is not a frozen TensorFlow graph, or it is truncated: its {} bytes cannot be parsed as "
+                    "the protobuf of a GraphDef{}\n{}",
                     name, bytes.size(), log.reason(), onnx::fetch_again));
   }
   cut->rest = {};
@@ -255,7 +258,9 @@ onnx::Model parse_text(std::string_view bytes, const std::string& name, const Te
   parser.SetRecursionLimit(deepest_nesting);
   parser.RecordErrorsTo(&error);
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
-  if (!parser.Parse(&stream, &proto)) throw Error(fmt::format("{}: {}", name, error.text));
+  if (!parser.Parse(&stream, &proto)) {
+    throw Error(fmt::format("{}: this is not the text of a GraphDef: {}", name, error.text));
+  }
   return convert(proto, onnx::Pieces({}, nullptr), name, options);
 }
 
@@ -280,7 +285,7 @@ onnx::Model read_tensorflow(const std::filesystem::path& path, const TensorFlowO
   if (path.extension() == ".pbtxt") {
     if (file->view().size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
       throw Error(
-          fmt::format("{}: the file has {} bytes; allowed are at most 2 GiB", path.string(), file->view().size()));
+          fmt::format("{}: the file has {} bytes; it may have at most 2 GiB", path.string(), file->view().size()));
     }
     return parse_text(file->view(), path.string(), options);
   }

@@ -19,7 +19,8 @@ Ints iota(std::int64_t count, std::int64_t first = 0) {
 
 std::int64_t counted_from_start(const NodeConverter& node, std::int64_t axis, std::int64_t rank) {
   const std::int64_t result = axis < 0 ? axis + rank : axis;
-  if (result < 0 || result >= rank) node.fail(fmt::format("axis {} is out of range for {} dimensions", axis, rank));
+  if (result < 0 || result >= rank)
+    node.fail(fmt::format("axis {} is out of range, because the input has {} dimensions", axis, rank));
   return result;
 }
 
@@ -37,7 +38,8 @@ void gather(NodeConverter& node) {
   if (batch < 0) batch += of_indices;
   axis = counted_from_start(node, axis, rank);
   if (batch < 0 || batch > axis || batch > of_indices) {
-    node.fail(fmt::format("attribute `batch_dims` is {}; allowed are 0 to the axis, {}", batch, axis));
+    node.fail(
+        fmt::format("attribute `batch_dims` is {}; it must be between 0 and {}", batch, std::min(axis, of_indices)));
   }
   // The axis is moved after the batch axes, and the axes between them are moved back in the result.
   if (axis != batch) {
@@ -68,12 +70,13 @@ void gather_nd(NodeConverter& node) {
 void one_hot(NodeConverter& node) {
   const std::int64_t depth = node.known_int(1, "the depth");
   constexpr std::int64_t most = 1 << 20;
-  if (depth < 0 || depth > most) node.fail(fmt::format("the depth is {}; allowed are 0 to {}", depth, most));
+  if (depth < 0 || depth > most) node.fail(fmt::format("the depth is {}; it must be between 0 and {}", depth, most));
   onnx::Value* index = node.as_i64(0);
   const auto rank = static_cast<std::int64_t>(node.known_rank(index, "an axis is added to it"));
   const std::int64_t given = node.int_or("axis", -1);
   const std::int64_t axis = given < 0 ? given + rank + 1 : given;
-  if (axis < 0 || axis > rank) node.fail(fmt::format("attribute `axis` is {}; allowed are -1 to {}", given, rank));
+  if (axis < 0 || axis > rank)
+    node.fail(fmt::format("attribute `axis` is {}; it must be between {} and {}", given, -rank - 1, rank));
   node.check_budget(depth, onnx::ElementType::i64);
   Ints dims(static_cast<std::size_t>(rank - axis + 1), 1);
   dims[0] = depth;
@@ -113,7 +116,9 @@ void roll(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const Ints shifts = node.known_ints(1, "the shift");
   const Ints axes = node.known_ints(2, "the axis");
-  if (shifts.size() != axes.size()) node.fail(fmt::format("it has {} shifts for {} axes", shifts.size(), axes.size()));
+  if (shifts.size() != axes.size())
+    node.fail(
+        fmt::format("it has {} shifts for {} axes; there must be one shift for each axis", shifts.size(), axes.size()));
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "its axes are rolled"));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t axis = counted_from_start(node, axes[i], rank);
@@ -124,7 +129,7 @@ void roll(NodeConverter& node) {
       shift = ((shift % dim.value()) + dim.value()) % dim.value();
     } else if (shift != 0) {
       // With a dynamic size it is unknown whether the shift exceeds the size.
-      node.fail(fmt::format("axis {} has no fixed size; {}", axis, give_shapes()));
+      node.fail(fmt::format("the size of axis {} is dynamic; {}", axis, give_shapes()));
     }
     if (shift == 0) continue;
     const auto part = [&](std::int64_t begin, std::int64_t end) {
@@ -159,12 +164,12 @@ void unravel_index(NodeConverter& node) {
   onnx::Value* rest = node.as_i64(0);
   std::vector<onnx::Value*> rows(dims.size());
   for (std::size_t i = dims.size(); i-- > 0;) {
-    if (dims[i] < 1) node.fail(fmt::format("a dimension is {}; allowed are 1 and above", dims[i]));
+    if (dims[i] < 1) node.fail(fmt::format("dims (input 1) contains {}; every dimension must be at least 1", dims[i]));
     onnx::Value* size = node.scalar_of(static_cast<double>(dims[i]), onnx::ElementType::i64);
     rows[i] = node.add("Unsqueeze", {node.add("Mod", {rest, size}), node.ints_of({0})});
     rest = node.add("Div", {rest, size});
   }
-  if (rows.empty()) node.fail("it has no dimensions");
+  if (rows.empty()) node.fail("dims (input 1) is empty; it must have at least 1 dimension");
   node.give(node.cast(node.add("Concat", rows, {{"axis", std::int64_t{0}}}), node.type(0)));
 }
 
@@ -188,7 +193,7 @@ void unique(NodeConverter& node) {
 /// the same index, the last one is used.
 void stitch(NodeConverter& node) {
   const std::size_t count = node.input_count() / 2;
-  if (count == 0) node.fail("it has no input");
+  if (count == 0) node.fail("it has no input; it needs at least 1");
   std::vector<onnx::Value*> parts;
   Ints places;
   for (std::size_t i = 0; i < count; ++i) {
@@ -208,16 +213,17 @@ void stitch(NodeConverter& node) {
   constexpr std::int64_t most = 1 << 24;
   std::int64_t rows = 0;
   for (const std::int64_t place : places) {
-    if (place < 0 || place >= most) node.fail(fmt::format("an index is {}; allowed are 0 to {}", place, most - 1));
+    if (place < 0 || place >= most)
+      node.fail(fmt::format("an index is {}; it must be between 0 and {}", place, most - 1));
     rows = std::max(rows, place + 1);
   }
   if (rows > static_cast<std::int64_t>(places.size()))
-    node.fail("its indices leave out some rows of the result; allowed are indices of every row");
+    node.fail("its indices leave out some rows of the result; they must include every row");
   Ints source(static_cast<std::size_t>(rows), -1);
   for (std::size_t i = 0; i < places.size(); ++i)
     source[static_cast<std::size_t>(places[i])] = static_cast<std::int64_t>(i);
   if (std::find(source.begin(), source.end(), -1) != source.end())
-    node.fail("its indices leave out some rows of the result; allowed are indices of every row");
+    node.fail("its indices leave out some rows of the result; they must include every row");
   onnx::Value* all = parts.size() == 1 ? parts[0] : node.concat(parts);
   node.give(node.add("Gather", {all, node.ints_of(source)}, {{"axis", std::int64_t{0}}}));
 }
@@ -226,9 +232,10 @@ void stitch(NodeConverter& node) {
 void partition(NodeConverter& node) {
   const std::int64_t count = node.int_or("num_partitions", 1);
   constexpr std::int64_t most = 1 << 12;
-  if (count < 1 || count > most) node.fail(fmt::format("it has {} partitions; allowed are 1 to {}", count, most));
+  if (count < 1 || count > most)
+    node.fail(fmt::format("it has {} partitions; there must be between 1 and {}", count, most));
   if (node.known_rank(node.input(1), "it determines how many axes are partitioned") != 1) {
-    node.fail("it partitions more than one axis; allowed is one");
+    node.fail("the partitions (input 1) must have exactly 1 dimension");
   }
   for (std::int64_t i = 0; i < count; ++i) {
     onnx::Value* is_in = node.add("Equal", {node.input(1), node.scalar_of(static_cast<double>(i), node.type(1))});

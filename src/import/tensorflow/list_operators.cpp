@@ -96,7 +96,9 @@ void scatter_items(NodeConverter& node) {
     for (std::size_t i = 0; i < known->size(); ++i) is_whole = is_whole && (*known)[i] == static_cast<std::int64_t>(i);
   }
   if (!is_whole)
-    node.fail("Graft cannot prove that its indices are 0, 1, 2 ...; allowed is a tensor that is unstacked completely");
+    node.fail(
+        "Graft cannot prove that its indices are 0, 1, 2 ...; only a tensor that is unstacked completely and in order "
+        "is supported");
   node.give(node.input(2));
 }
 

@@ -70,7 +70,7 @@ void same_operator(NodeConverter& node) {
       std::find_if(same.begin(), same.end(), [&](const auto& entry) { return entry.first == node.op(); });
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
-  if (inputs.empty()) node.fail("it has no input");
+  if (inputs.empty()) node.fail("it has no input; it needs at least 1");
   node.give(node.add(std::string(found->second), std::move(inputs)));
 }
 
@@ -78,7 +78,7 @@ void same_operator(NodeConverter& node) {
 void sum_of_all(NodeConverter& node) {
   std::vector<onnx::Value*> inputs;
   for (std::size_t i = 0; i < node.input_count(); ++i) inputs.push_back(node.input(i));
-  if (inputs.empty()) node.fail("it has no input");
+  if (inputs.empty()) node.fail("it has no input; it needs at least 1");
   if (is_floating_point(node.type(0))) {
     node.give(node.add("Sum", std::move(inputs)));
     return;
@@ -178,7 +178,7 @@ void select(NodeConverter& node) {
 onnx::Value* swap_last_two(NodeConverter& node, onnx::Value* value, bool is_wanted) {
   if (!is_wanted) return value;
   const std::size_t rank = node.known_rank(value, "its last two axes are swapped");
-  if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", value->name, rank));
+  if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; it must have at least 2", value->name, rank));
   Ints permutation(rank);
   for (std::size_t i = 0; i < rank; ++i) permutation[i] = static_cast<std::int64_t>(i);
   std::swap(permutation[rank - 1], permutation[rank - 2]);
@@ -323,7 +323,7 @@ void arc_tangent(NodeConverter& node) {
 /// Bucketize(x) becomes ReduceSum(x >= boundaries), the number of boundaries that are at most x.
 void bucketize(NodeConverter& node) {
   const auto bounds = node.floats("boundaries");
-  if (bounds.empty()) node.fail("it has no attribute `boundaries`");
+  if (bounds.empty()) node.fail("attribute `boundaries` is missing or empty; it must have at least 1 element");
   onnx::Value* x = node.add("Unsqueeze", {node.cast(node.input(0), onnx::ElementType::f32), node.ints_of({-1})});
   onnx::Value* is_above = node.add("GreaterOrEqual", {x, node.constant_of(onnx::TensorData::from_floats(bounds))});
   node.give(node.add("ReduceSum", {node.cast(is_above, onnx::ElementType::i32), node.ints_of({-1})},
@@ -345,7 +345,7 @@ void cross_product(NodeConverter& node) {
 void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;
-  if (count < 1 || count > most) node.fail(fmt::format("the count is {}; allowed are 1 to {}", count, most));
+  if (count < 1 || count > most) node.fail(fmt::format("the count is {}; it must be between 1 and {}", count, most));
   const onnx::ElementType type = node.type(0);
   node.check_budget(count, onnx::ElementType::f64);
   std::vector<double> parts(static_cast<std::size_t>(count));
@@ -360,7 +360,7 @@ void even_steps(NodeConverter& node) {
 void cast(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const onnx::ElementType to = node.type_or("DstT", onnx::ElementType::undefined);
-  if (to == onnx::ElementType::undefined) node.fail("it has no attribute `DstT`");
+  if (to == onnx::ElementType::undefined) node.fail("attribute `DstT`, the type of the result, is missing");
   node.give(x->type == to ? node.add("Identity", {x}) : node.cast(x, to));
 }
 

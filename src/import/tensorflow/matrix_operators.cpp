@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 
 namespace graft::tensorflow {
@@ -16,7 +17,7 @@ onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axi
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   const auto from_end = static_cast<std::size_t>(axis_from_end);
   if (rank < from_end) {
-    node.fail(fmt::format("'{}' has {} dimensions; allowed are {} and more", x->name, rank, from_end));
+    node.fail(fmt::format("'{}' has {} dimensions; it must have at least {}", x->name, rank, from_end));
   }
   const std::size_t axis = rank - from_end;
   const auto at = static_cast<std::int64_t>(axis);
@@ -37,7 +38,7 @@ void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
   if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
   const Ints k = node.known_ints(k_input, "the diagonals");
   for (const std::int64_t each : k) {
-    if (each != 0) node.fail(fmt::format("the diagonal is {}; allowed is the main diagonal, 0", each));
+    if (each != 0) node.fail(fmt::format("the diagonal is {}; only the main diagonal, 0, is supported", each));
   }
 }
 
@@ -47,7 +48,9 @@ void diagonal_matrix(NodeConverter& node) {
     const auto rows = node.ints(2);
     const auto columns = node.ints(3);
     if (!rows || !columns || rows->at(0) != -1 || columns->at(0) != -1) {
-      node.fail("the matrix is larger than its diagonal; allowed is num_rows = num_cols = -1");
+      node.fail(
+          "num_rows (input 2) and num_cols (input 3) must be the constant -1, because only matrices that are as large "
+          "as their diagonal are supported");
     }
   }
   onnx::Value* x = node.input(0);
@@ -64,11 +67,13 @@ void diagonal_part(NodeConverter& node) {
   check_main_diagonal(node, 1);
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
-  if (rank < 2) node.fail(fmt::format("the input has {} dimensions; allowed are 2 and more", rank));
+  if (rank < 2) node.fail(fmt::format("the input has {} dimensions; it must have at least 2", rank));
   const Dim& rows = (*x->shape)[rank - 2];
   const Dim& columns = (*x->shape)[rank - 1];
   if (rows != columns) {
-    if (!rows.is_constant() || !columns.is_constant()) node.fail("the shape of its matrices is dynamic");
+    if (!rows.is_constant() || !columns.is_constant()) {
+      node.fail("the shape of its matrices is dynamic; " + give_shapes());
+    }
     const std::int64_t size = std::min(rows.value(), columns.value());
     x = node.add("Slice", {x, node.ints_of({0, 0}), node.ints_of({size, size}), node.ints_of({-2, -1})});
   }
@@ -80,7 +85,10 @@ void set_diagonal(NodeConverter& node) {
   check_main_diagonal(node, 2);
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
-  if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) node.fail("the matrices are not square");
+  if (rank < 2 || (*x->shape)[rank - 2] != (*x->shape)[rank - 1]) {
+    node.fail(
+        fmt::format("'{}' has the shape {}; the last two dimensions must be equal", x->name, to_string(*x->shape)));
+  }
   onnx::Value* diagonal = node.add("Unsqueeze", {node.input(1), node.ints_of({-1})});
   node.give(node.add("Where", {on_diagonal(node, x), diagonal, x}));
 }
@@ -173,9 +181,11 @@ void real_spectrum(NodeConverter& node) {
   const std::int64_t length = node.known_int(1, "the length of the transform");
   constexpr std::int64_t most = 1 << 12;
   if (length < 1 || length > most)
-    node.fail(fmt::format("the length of the transform is {}; allowed are 1 to {}", length, most));
+    node.fail(fmt::format("the length of the transform is {}; it must be between 1 and {}", length, most));
   const std::size_t rank = node.known_rank(x, "its last axis is transformed");
-  if (rank < 1 || !(*x->shape)[rank - 1].is_constant()) node.fail("the length of its signals is dynamic");
+  if (rank < 1 || !(*x->shape)[rank - 1].is_constant()) {
+    node.fail("the length of its signals is dynamic; " + give_shapes());
+  }
   const std::int64_t given = (*x->shape)[rank - 1].value();
   if (given > length) {
     x = node.add("Slice", {x, node.ints_of({0}), node.ints_of({length}), node.ints_of({-1})});

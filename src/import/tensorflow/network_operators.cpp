@@ -24,11 +24,11 @@ constexpr std::int64_t largest_size = std::int64_t{1} << 31;
 class ChannelOrder {
  public:
   ChannelOrder(const NodeConverter& node, std::size_t rank) : rank_(rank) {
-    if (rank < 3) node.fail(fmt::format("the input has {} dimensions; allowed are 3 and more", rank));
+    if (rank < 3) node.fail(fmt::format("the input has {} dimensions; it must have at least 3", rank));
     const std::string format = node.text_or("data_format", rank == 5 ? "NDHWC" : "NHWC");
     is_last_ = format == "NHWC" || format == "NDHWC" || format == "NWC";
     if (!is_last_ && format != "NCHW" && format != "NCDHW" && format != "NCW") {
-      node.fail(fmt::format("attribute `data_format` is {}; allowed are NHWC, NCHW, NDHWC, NCDHW", format));
+      node.fail(fmt::format("attribute `data_format` is {}; it must be NWC, NCW, NHWC, NCHW, NDHWC or NCDHW", format));
     }
   }
 
@@ -43,7 +43,7 @@ class ChannelOrder {
   /// Returns the entries for the spatial axes from a list with one entry per axis.
   [[nodiscard]] Ints spatial(const NodeConverter& node, const Ints& all, std::string_view what) const {
     if (all.size() != rank_) {
-      node.fail(fmt::format("attribute `{}` has {} numbers; allowed are {}", what, all.size(), rank_));
+      node.fail(fmt::format("attribute `{}` has {} elements; it must have {}", what, all.size(), rank_));
     }
     const auto first = static_cast<std::ptrdiff_t>(is_last_ ? 1 : 2);
     const auto count = static_cast<std::ptrdiff_t>(rank_ - 2);
@@ -73,7 +73,7 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   for (std::size_t i = 2; i < value.shape->size(); ++i) {
     if (!(*value.shape)[i].is_constant()) return std::nullopt;
     if ((*value.shape)[i].value() > largest_size) {
-      throw Error(fmt::format("'{}' has dimension {}; allowed are at most {}", value.name, (*value.shape)[i].value(),
+      throw Error(fmt::format("a dimension of '{}' is {}; it may be at most {}", value.name, (*value.shape)[i].value(),
                               largest_size));
     }
     result.push_back((*value.shape)[i].value());
@@ -93,7 +93,7 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
     const Ints all = node.ints_or("explicit_paddings", {});
     const std::size_t rank = kernel.size() + 2;
     if (all.size() != rank * 2) {
-      node.fail(fmt::format("attribute `explicit_paddings` has {} numbers; allowed are {}", all.size(), rank * 2));
+      node.fail(fmt::format("attribute `explicit_paddings` has {} elements; it must have {}", all.size(), rank * 2));
     }
     const std::size_t first = order.is_last() ? 1 : 2;
     for (std::size_t i = first; i < first + kernel.size(); ++i) {
@@ -118,7 +118,7 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
       ends.push_back(total - total / 2);
     }
   } else {
-    node.fail(fmt::format("attribute `padding` is {}; allowed are SAME, VALID, EXPLICIT", padding));
+    node.fail(fmt::format("attribute `padding` is {}; it must be SAME, VALID or EXPLICIT", padding));
   }
   begins.insert(begins.end(), ends.begin(), ends.end());
   if (std::any_of(begins.begin(), begins.end(), [](std::int64_t pad) { return pad != 0; })) {
@@ -129,7 +129,7 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
 void check_positive(const NodeConverter& node, const Ints& numbers, std::string_view what) {
   for (const std::int64_t number : numbers) {
     if (number < 1 || number > largest_size) {
-      node.fail(fmt::format("{} is [{}]; allowed are 1 to 2^31", what, fmt::join(numbers, ", ")));
+      node.fail(fmt::format("{} must be between 1 and 2^31; found [{}]", what, fmt::join(numbers, ", ")));
     }
   }
 }
@@ -142,7 +142,7 @@ Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
     for (const Dim& dim : *filter->shape) dims.push_back(dim.is_constant() ? dim.value() : -1);
   }
   if (dims.size() != rank) {
-    node.fail(fmt::format("the filter '{}' has {} dimensions; allowed are {}", filter->name, dims.size(), rank));
+    node.fail(fmt::format("the filter '{}' has {} dimensions; it must have {}", filter->name, dims.size(), rank));
   }
   check_positive(node, dims, "the filter's shape");
   return dims;
@@ -172,7 +172,8 @@ onnx::Value* convolved(NodeConverter& node) {
     const std::int64_t channels = (*x->shape)[1].value();
     const std::int64_t each = dims[rank - 2];
     if (channels % each != 0) {
-      node.fail(fmt::format("{} channels are not divisible by the filter's {}", channels, each));
+      node.fail(fmt::format("the {} channels of the input are not divisible by the {} input channels of the filter",
+                            channels, each));
     }
     group = channels / each;
   }
@@ -291,7 +292,7 @@ void transposed_convolution(NodeConverter& node) {
   }
   const bool is_same = node.text_or("padding", "VALID") == "SAME";
   if (node.text_or("padding", "VALID") == "EXPLICIT")
-    node.fail("attribute `padding` is EXPLICIT; allowed are SAME, VALID");
+    node.fail("attribute `padding` is EXPLICIT; only SAME and VALID are supported");
   Ints begins;
   Ints ends;
   Ints extra;
@@ -304,15 +305,17 @@ void transposed_convolution(NodeConverter& node) {
     const auto surplus = surplus_of(size, strides[i], reach, result);
     if (!surplus) {
       node.fail(fmt::format(
-          "the size of its result (input 0, '{}') is {} along axis {}, and Graft cannot infer how it depends on the {} "
-          "of its input; {}",
+          "the size of its result (input 0, '{}') is {} along axis {}, and Graft cannot infer how this size depends on "
+          "the {} of its input; {}",
           node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string(), give_shapes()));
     }
     const std::int64_t total = is_same ? std::max<std::int64_t>(*surplus, 0) : 0;
     const std::int64_t more = total - std::max(*surplus, -2 * largest_size);
     if (more < 0 || more >= std::max(strides[i], dilations[i])) {
-      node.fail(fmt::format("a result of {} elements cannot be computed from {} with kernel {} and stride {}",
-                            result.to_string(), size.to_string(), kernel[i], strides[i]));
+      node.fail(
+          fmt::format("a result of {} elements along an axis cannot be computed from {} elements with a kernel of {} "
+                      "and a stride of {}",
+                      result.to_string(), size.to_string(), kernel[i], strides[i]));
     }
     begins.push_back(total / 2);
     ends.push_back(total - total / 2);
@@ -334,7 +337,7 @@ void bias_add(NodeConverter& node) {
   const std::string format = node.text_or("data_format", "NHWC");
   if (format.starts_with("NC")) {
     const std::size_t rank = node.known_rank(x, "the bias is added along its second axis");
-    if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; allowed are 2 and more", x->name, rank));
+    if (rank < 2) node.fail(fmt::format("'{}' has {} dimensions; it must have at least 2", x->name, rank));
     Ints dims{-1};
     dims.resize(rank - 1, 1);
     if (bias->shape && bias->shape->size() == 1 && (*bias->shape)[0].is_constant()) dims[0] = (*bias->shape)[0].value();
@@ -362,7 +365,9 @@ void pool(NodeConverter& node) {
   check_positive(node, strides, "`strides`");
   const std::size_t channels = order.is_last() ? rank - 1 : 1;
   if (window[0] != 1 || window[channels] != 1) {
-    node.fail(fmt::format("`ksize` is [{}], which pools over the batch or the channels", fmt::join(window, ", ")));
+    node.fail(fmt::format(
+        "`ksize` is [{}], which pools over the batch or the channels; the window must be 1 along these axes",
+        fmt::join(window, ", ")));
   }
   onnx::Value* x = order.to_second(node, node.input(0));
   Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}};
@@ -410,7 +415,8 @@ void max_pool_with_places(NodeConverter& node) {
 
 void local_response_norm(NodeConverter& node) {
   const std::int64_t radius = node.int_or("depth_radius", 5);
-  if (radius < 0 || radius > largest_size) node.fail(fmt::format("attribute `depth_radius` is {}", radius));
+  if (radius < 0 || radius > largest_size)
+    node.fail(fmt::format("attribute `depth_radius` is {}; it must be between 0 and {}", radius, largest_size));
   const std::int64_t size = 2 * radius + 1;
   onnx::Value* x = node.transpose(node.input(0), {0, 3, 1, 2});
   onnx::Value* y = node.add("LRN", {x},
@@ -446,7 +452,7 @@ Attributes resize_attributes(const NodeConverter& node) {
 
 void resize(NodeConverter& node) {
   if (node.flag_or("align_corners", false) && node.flag_or("half_pixel_centers", false)) {
-    node.fail("both `align_corners` and `half_pixel_centers` are true; allowed is one of them");
+    node.fail("both `align_corners` and `half_pixel_centers` are true; at most one of them may be");
   }
   // Bilinear and bicubic results are f32 whatever the type of the images is, and are not rounded.
   const bool is_nearest = node.op() == "ResizeNearestNeighbor";

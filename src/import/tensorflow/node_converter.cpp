@@ -61,7 +61,7 @@ void NodeConverter::fail(const std::string& message) const {
 }
 
 onnx::Value* NodeConverter::input(std::size_t i) const {
-  if (i >= inputs_.size()) fail(fmt::format("it has {} inputs; input {} is needed", inputs_.size(), i));
+  if (i >= inputs_.size()) fail(fmt::format("it has {} inputs; its operator needs at least {}", inputs_.size(), i + 1));
   return inputs_[i];
 }
 
@@ -76,20 +76,22 @@ std::optional<std::size_t> NodeConverter::rank(const onnx::Value* value) const {
 
 std::size_t NodeConverter::known_rank(const onnx::Value* value, std::string_view why) const {
   if (const auto found = rank(value)) return *found;
-  fail(fmt::format("the rank of '{}' is unknown, and {}; {}", value->name, why, give_shapes()));
+  fail(fmt::format("the rank of '{}' is unknown, but needed, because {}; {}", value->name, why, give_shapes()));
 }
 
 std::optional<onnx::TensorData> NodeConverter::constant(std::size_t i) const { return input(i)->constant(); }
 
 Ints NodeConverter::known_ints(std::size_t i, std::string_view what) const {
   if (auto found = ints(i)) return *std::move(found);
-  fail(fmt::format("{} (input {}, '{}') is not a constant; Graft supports only constants here", what, i,
-                   input(i)->name));
+  fail(fmt::format(
+      "{} (input {}, '{}') must be constant; Graft does not support values here that are computed at run time", what, i,
+      input(i)->name));
 }
 
 std::int64_t NodeConverter::known_int(std::size_t i, std::string_view what) const {
   const Ints found = known_ints(i, what);
-  if (found.size() != 1) fail(fmt::format("{} (input {}) has {} values; allowed is one", what, i, found.size()));
+  if (found.size() != 1)
+    fail(fmt::format("{} (input {}) has {} values; it must have exactly 1", what, i, found.size()));
   return found[0];
 }
 

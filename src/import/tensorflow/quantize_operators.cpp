@@ -37,7 +37,7 @@ onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, 
   if (!dims.empty()) {  // Aligns the scales with the axis of x for broadcasting.
     const std::size_t rank = node.known_rank(x, "one of its axes is quantized");
     if (axis < 0 || static_cast<std::size_t>(axis) >= rank) {
-      node.fail(fmt::format("attribute `axis` is {}; allowed are 0 to {} for an input of {} dimensions", axis,
+      node.fail(fmt::format("attribute `axis` is {}; it must be between 0 and {} for an input of {} dimensions", axis,
                             static_cast<std::int64_t>(rank) - 1, rank));
     }
     dims.resize(rank - static_cast<std::size_t>(axis), 1);
@@ -73,7 +73,7 @@ std::vector<double> known_numbers(NodeConverter& node, std::size_t input) {
   const auto tensor = node.constant(input);
   const auto numbers = tensor ? tensor->numbers() : std::nullopt;
   if (!numbers || numbers->empty()) {
-    node.fail(fmt::format("its range (input {}, '{}') is not a constant; allowed are constants", input,
+    node.fail(fmt::format("its range (input {}, '{}') is not constant; only constant ranges are supported", input,
                           node.input(input)->name));
   }
   return *numbers;
@@ -82,7 +82,8 @@ std::vector<double> known_numbers(NodeConverter& node, std::size_t input) {
 std::int64_t known_bits(NodeConverter& node) {
   constexpr std::int64_t most = 16;
   const std::int64_t bits = node.int_or("num_bits", 8);
-  if (bits < 2 || bits > most) node.fail(fmt::format("attribute `num_bits` is {}; allowed are 2 to {}", bits, most));
+  if (bits < 2 || bits > most)
+    node.fail(fmt::format("attribute `num_bits` is {}; it must be between 2 and {}", bits, most));
   return bits;
 }
 
@@ -95,7 +96,10 @@ void fake_quantize(NodeConverter& node) {
     lows = known_numbers(node, 1);
     highs = known_numbers(node, 2);
   }
-  if (lows.size() != highs.size()) node.fail("the numbers of lower and upper bounds differ");
+  if (lows.size() != highs.size()) {
+    node.fail(fmt::format("it has {} lower and {} upper bounds; there must be as many lower as upper bounds",
+                          lows.size(), highs.size()));
+  }
   Grid grid;
   grid.lowest = node.flag_or("narrow_range", false) ? 1 : 0;
   grid.highest = std::pow(2, static_cast<double>(known_bits(node))) - 1;
@@ -130,14 +134,14 @@ void quantize_and_dequantize(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const std::string rounding = node.text_or("round_mode", "HALF_TO_EVEN");
   if (rounding != "HALF_TO_EVEN") {
-    node.fail(fmt::format("attribute `round_mode` is {}; allowed is HALF_TO_EVEN", rounding));
+    node.fail(fmt::format("attribute `round_mode` is {}; only HALF_TO_EVEN is supported", rounding));
   }
   const bool is_signed = node.flag_or("signed_input", true);
   const bool is_narrow = node.flag_or("narrow_range", false);
   std::int64_t bits = 0;
   if (node.op() == "QuantizeAndDequantizeV3") {
     bits = node.known_int(3, "the number of bits");
-    if (bits < 2 || bits > 16) node.fail(fmt::format("the number of bits is {}; allowed are 2 to 16", bits));
+    if (bits < 2 || bits > 16) node.fail(fmt::format("the number of bits is {}; it must be between 2 and 16", bits));
   } else {
     bits = known_bits(node);
   }
@@ -148,7 +152,10 @@ void quantize_and_dequantize(NodeConverter& node) {
   const std::int64_t axis = node.int_or("axis", -1);
   if (!node.flag_or("range_given", false)) {
     // The range is that of the tensor itself, and is computed when the network runs.
-    if (axis != -1) node.fail("the ranges of the channels are computed at run time; allowed is one range");
+    if (axis != -1)
+      node.fail(
+          "attribute `range_given` is false, so that the ranges of the channels are computed at run time; this is "
+          "supported only for one range for all channels (`axis` -1)");
     const onnx::ElementType type = node.type(0);
     const auto number = [&](double value) { return node.scalar_of(value, type); };
     onnx::Value* high = node.add("ReduceMax", {x}, {{"keepdims", std::int64_t{0}}});
@@ -164,9 +171,14 @@ void quantize_and_dequantize(NodeConverter& node) {
   }
   const auto lows = known_numbers(node, 1);
   const auto highs = known_numbers(node, 2);
-  if (lows.size() != highs.size()) node.fail("the numbers of lower and upper bounds differ");
+  if (lows.size() != highs.size()) {
+    node.fail(fmt::format("it has {} lower and {} upper bounds; there must be as many lower as upper bounds",
+                          lows.size(), highs.size()));
+  }
   for (std::size_t i = 0; i < lows.size(); ++i) {
-    if (!(lows[i] <= highs[i])) node.fail(fmt::format("the range {} to {} is decreasing", lows[i], highs[i]));
+    if (!(lows[i] <= highs[i]))
+      node.fail(
+          fmt::format("the range is {} to {}; the lower bound must be at most the upper bound", lows[i], highs[i]));
     const auto scale = static_cast<float>(scale_of_range(lows[i], highs[i], grid.lowest, grid.highest));
     grid.scales.push_back(1 / static_cast<double>(scale));
     grid.zeros.push_back(0);
@@ -186,7 +198,8 @@ Stored stored_range(const NodeConverter& node, onnx::ElementType type) {
     case onnx::ElementType::i8: return {-128, 127};
     case onnx::ElementType::u16: return {0, 65535};
     case onnx::ElementType::i16: return {-32768, 32767};
-    default: node.fail(fmt::format("the type is {}; allowed are types of 8 and 16 bits", to_string(type)));
+    default:
+      node.fail(fmt::format("the quantized type is {}; only u8, i8, u16 and i16 are supported", to_string(type)));
   }
 }
 
@@ -205,7 +218,10 @@ struct Range {
 Range known_range(NodeConverter& node) {
   const auto lows = known_numbers(node, 1);
   const auto highs = known_numbers(node, 2);
-  if (lows.size() != 1 || highs.size() != 1) node.fail("it has a range for each channel; allowed is one range");
+  if (lows.size() != 1 || highs.size() != 1) {
+    node.fail(fmt::format("it has {} lower and {} upper bounds; only one range for all channels is supported",
+                          lows.size(), highs.size()));
+  }
   return {lows[0], highs[0]};
 }
 
@@ -225,7 +241,7 @@ Line stored_line(NodeConverter& node, onnx::ElementType type, const Range& range
   } else if (mode == "MIN_COMBINED") {
     line.summand = low - stored.lowest * line.scale;
   } else {
-    node.fail(fmt::format("attribute `mode` is {}; allowed are MIN_COMBINED, MIN_FIRST, SCALED", mode));
+    node.fail(fmt::format("attribute `mode` is {}; it must be MIN_COMBINED, MIN_FIRST or SCALED", mode));
   }
   return line;
 }

@@ -23,7 +23,7 @@ constexpr std::string_view is_random =
 
 constexpr std::array reasons = {
     Reason{"As", no_text},
-    Reason{"Case", "it selects one of several functions; allowed are If and StatelessIf"},
+    Reason{"Case", "it selects one of several functions; only If and StatelessIf are supported"},
     Reason{"CudnnRNN", "its weights are in an internal order of cuDNN; export the network for the CPU"},
     Reason{"Decode", is_input_pipeline},
     Reason{"FIFOQueue", is_input_pipeline},
@@ -33,18 +33,20 @@ constexpr std::array reasons = {
     Reason{"Multinomial", is_random},
     Reason{"NextIteration", "it is inside a loop of TensorFlow 1; select outputs after the loop with {}"},
     Reason{"ParseExample", is_input_pipeline},
-    Reason{"PyFunc", "it is a Python function, and the file has only its name"},
+    Reason{
+        "PyFunc",
+        "it is a Python function, of which the file contains only the name; replace it with operators of TensorFlow"},
     Reason{"Queue", is_input_pipeline},
     Reason{"Random", is_random},
     Reason{"ReadFile", is_input_pipeline},
     Reason{"Regex", no_text},
     Reason{"Restore", is_input_pipeline},
     Reason{"Sentencepiece", no_text},
-    Reason{"StatelessCase", "it selects one of several functions; allowed are If and StatelessIf"},
+    Reason{"StatelessCase", "it selects one of several functions; only If and StatelessIf are supported"},
     Reason{"StatelessRandom", is_random},
     Reason{"StaticRegex", no_text},
     Reason{"String", no_text},
-    Reason{"TensorArray", "it is older than TensorArrayV3, the supported version"},
+    Reason{"TensorArray", "it is older than TensorArrayV3, the only supported version"},
     Reason{"TruncatedNormal", is_random},
     Reason{"Wordpiece", no_text},
 };

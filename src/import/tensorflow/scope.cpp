@@ -36,8 +36,11 @@ bool is_identity(const NodeDef& node) {
 
 NodeSet::NodeSet(GraphDef& graph) {
   for (NodeDef& node : *graph.mutable_node()) {
-    if (node.name().empty()) throw Error("a node has no name");
-    if (!by_name.emplace(node.name(), &node).second) throw Error(fmt::format("two nodes are called '{}'", node.name()));
+    if (node.name().empty()) {
+      throw Error(fmt::format("a node of type {} has no name; every node needs a name", node.op()));
+    }
+    if (!by_name.emplace(node.name(), &node).second)
+      throw Error(fmt::format("two nodes have the name '{}'; every node needs a name of its own", node.name()));
   }
   for (const NodeDef& node : graph.node()) {
     if (node.op() != "Switch") continue;
@@ -64,7 +67,8 @@ void Scope::plan() {
   if (depth_ > deepest) throw Error(fmt::format("branches and loops are nested deeper than {} levels", deepest));
   sort();
   if (order_.size() > reading_.room_for_plans)
-    throw Error("the bodies of branches and loops have many times more nodes than the file");
+    throw Error(
+        "the bodies of branches and loops have many times more nodes than the file, which Graft does not support");
   reading_.room_for_plans -= order_.size();
   reading_.needed.insert(order_.begin(), order_.end());
   check_known();
@@ -204,7 +208,7 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
   if (const auto one = arriving(merge)) return {*one};
   // Both sides are computed, and Where selects one of them.
   if (inputs.size() != 2)
-    throw Error(fmt::format("node '{}' (Merge) has {} inputs; allowed are 2", merge.name(), inputs.size()));
+    throw Error(fmt::format("node '{}' (Merge) has {} inputs; it must have 2", merge.name(), inputs.size()));
   for (const TensorName& input : inputs) {
     const auto side = side_of(input);
     if (!side) continue;
@@ -213,7 +217,9 @@ std::vector<TensorName> Scope::merge_inputs(const NodeDef& merge) const {
     const bool first_is_true = (&input == &inputs[0]) == side->is_true;
     return first_is_true ? std::vector{split[1], inputs[0], inputs[1]} : std::vector{split[1], inputs[1], inputs[0]};
   }
-  throw Error(fmt::format("node '{}' (Merge): its inputs do not depend on a Switch", merge.name()));
+  throw Error(
+      fmt::format("node '{}' (Merge): its inputs must be the two branches of a Switch, but do not depend on a Switch",
+                  merge.name()));
 }
 
 // ---- Branches and loops
@@ -223,7 +229,8 @@ std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::stri
                                             std::size_t first_input) {
   const auto found = node.attr().find(attribute);
   if (found == node.attr().end() || found->second.value_case() != AttrValue::kFunc) {
-    throw Error(fmt::format("node '{}' ({}) has no attribute `{}`", node.name(), node.op(), attribute));
+    throw Error(fmt::format("node '{}' ({}) has no attribute `{}`, which must name a function", node.name(), node.op(),
+                            attribute));
   }
   GraphDef& graph = reading_.bodies.emplace_back();
   const auto inputs = data_inputs(node);
@@ -264,13 +271,16 @@ std::unique_ptr<Scope> Scope::function_body(const NodeDef& node, const std::stri
 
 std::vector<TensorName> Scope::plan_branches(const NodeDef& node) {
   auto inputs = data_inputs(node);
-  if (inputs.empty()) throw Error(fmt::format("node '{}' ({}) has no input", node.name(), node.op()));
+  if (inputs.empty())
+    throw Error(
+        fmt::format("node '{}' ({}) has no input; its first input must be the condition", node.name(), node.op()));
   BranchPlan plan;
   plan.when_true = function_body(node, "then_branch", 1);
   plan.when_false = function_body(node, "else_branch", 1);
   if (plan.when_true->results().size() != plan.when_false->results().size()) {
-    throw Error(fmt::format("node '{}' ({}): its branches have {} and {} results", node.name(), node.op(),
-                            plan.when_true->results().size(), plan.when_false->results().size()));
+    throw Error(fmt::format("node '{}' ({}): its branches have {} and {} results; the numbers must be equal",
+                            node.name(), node.op(), plan.when_true->results().size(),
+                            plan.when_false->results().size()));
   }
   branches_.emplace(&node, std::move(plan));
   return inputs;
@@ -282,9 +292,9 @@ std::vector<TensorName> Scope::plan_loop(const NodeDef& node) {
   plan.condition = function_body(node, "cond", 0);
   plan.body = function_body(node, "body", 0);
   if (plan.condition->results().size() != 1 || plan.body->results().size() != plan.initial.size()) {
-    throw Error(fmt::format("node '{}' ({}): condition and body have {} and {} results; allowed are 1 and {}",
-                            node.name(), node.op(), plan.condition->results().size(), plan.body->results().size(),
-                            plan.initial.size()));
+    throw Error(fmt::format(
+        "node '{}' ({}): its condition and its body have {} and {} results; they must have 1 and {}", node.name(),
+        node.op(), plan.condition->results().size(), plan.body->results().size(), plan.initial.size()));
   }
   auto inputs = plan.initial;
   loops_.emplace(&node, std::move(plan));

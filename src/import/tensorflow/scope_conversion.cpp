@@ -54,7 +54,7 @@ onnx::Value* chosen(NodeConverter& node) {
 std::vector<onnx::Value*> Scope::convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
                                          const std::map<TensorName, onnx::Value*>& captured) {
   if (order_.size() > reading_.room_for_conversions)
-    throw Error("loops in the conditions of loops are nested too deep");
+    throw Error("loops in the conditions of loops are nested too deeply; Graft does not support this");
   reading_.room_for_conversions -= order_.size();
   graph_ = &graph;
   argument_values_ = arguments;
@@ -92,7 +92,7 @@ onnx::Value* Scope::value_of(const TensorName& name, const NodeDef& reader) cons
   if (op.starts_with("TensorList") || op.starts_with("TensorArray") || op == "EmptyTensorList") {
     throw Error(
         fmt::format("node '{}' ({}) reads the list '{}' ({}), whose elements have no fixed shape; Graft supports such "
-                    "a list only if a loop fills it from the first element to the last. Give the shapes of the inputs "
+                    "a list only if a loop fills it from the first element to the last. Set the shapes of the inputs "
                     "with {}, or freeze the network with a fixed batch size",
                     reader.name(), reader.op(), name.node, op, setting_name(Setting::input_shapes)));
   }
@@ -168,7 +168,8 @@ void Scope::note_origin(const NodeDef& node, const std::vector<onnx::Value*>& in
 
 onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   const auto found = node.mutable_attr()->find("value");
-  if (found == node.mutable_attr()->end() || !found->second.has_tensor()) converter.fail("it has no attribute `value`");
+  if (found == node.mutable_attr()->end() || !found->second.has_tensor())
+    converter.fail("attribute `value`, the tensor, is missing");
   Constant read;
   if (depth_ == 0) {
     read = read_constant(*found->second.mutable_tensor(), reading_.pieces, reading_.constants.left);
@@ -201,11 +202,11 @@ onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>&
         "it is an input of the network inside a branch or loop; Graft reads inputs only outside of branches and loops");
   onnx::Value* value = graph_->add_input(node.name());
   const auto type = node.attr().find("dtype");
-  if (type == node.attr().end()) throw Error("it has no attribute `dtype`");
+  if (type == node.attr().end()) throw Error("attribute `dtype`, the type of the input, is missing");
   value->type = element_type(type->second.type());
   if (!value->type) {
     throw Error(
-        fmt::format("an input has the type {}, which Graft does not support", data_type_name(type->second.type())));
+        fmt::format("the input has the type {}, which Graft does not support", data_type_name(type->second.type())));
   }
   const auto given = reading_.options.input_shapes.find(node.name());
   const auto declared = node.attr().find("shape");
@@ -216,7 +217,7 @@ onnx::Value* Scope::placeholder(const NodeDef& node, const std::optional<Shape>&
     Shape dims;
     const int rank = declared->second.shape().dim_size();
     if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
-      throw Error(fmt::format("an input has {} dimensions; allowed are at most {}", rank, onnx::highest_rank));
+      throw Error(fmt::format("the input has {} dimensions; it may have at most {}", rank, onnx::highest_rank));
     }
     for (const auto& dim : declared->second.shape().dim()) {
       if (dim.size() >= 0) {

@@ -99,15 +99,15 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   const auto type = element_type(proto.dtype());
   if (!type)
     throw Error(fmt::format("a constant has the type {}, which Graft does not support", data_type_name(proto.dtype())));
-  if (proto.tensor_shape().unknown_rank()) throw Error("a constant has no rank");
+  if (proto.tensor_shape().unknown_rank()) throw Error("the rank of a constant is unknown; it must have a shape");
   const int rank = proto.tensor_shape().dim_size();
   if (static_cast<std::size_t>(rank) > onnx::highest_rank) {
-    throw Error(fmt::format("a constant has {} dimensions; allowed are at most {}", rank, onnx::highest_rank));
+    throw Error(fmt::format("a constant has {} dimensions; it may have at most {}", rank, onnx::highest_rank));
   }
   Constant constant;
   for (const auto& dim : proto.tensor_shape().dim()) {
     if (dim.size() < 0)
-      throw Error(fmt::format("a constant has the dimension {}; allowed are 0 and above", dim.size()));
+      throw Error(fmt::format("a constant has the dimension {}; every dimension must be at least 0", dim.size()));
     constant.dims.push_back(dim.size());
   }
   onnx::TensorData shape_only;
@@ -117,7 +117,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   if (*type == onnx::ElementType::string) {
     const std::int64_t found = proto.string_val_size();
     if (found != count)
-      throw Error(fmt::format("a constant has {} strings; its shape [{}] needs {}", found,
+      throw Error(fmt::format("a constant has {} strings; its shape [{}] requires {}", found,
                               fmt::join(constant.dims, ", "), count));
     onnx::TensorData tensor = onnx::TensorData::from_strings({proto.string_val().begin(), proto.string_val().end()});
     tensor.dims = constant.dims;
@@ -134,7 +134,7 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
         proto.piece() != 0 ? pieces.at(proto.piece()) : onnx::Bytes(std::move(*proto.mutable_tensor_content()));
     const auto found = static_cast<std::int64_t>(content.size());
     if (found != wanted) {
-      throw Error(fmt::format("a constant has {} bytes; its shape [{}] of type {} needs {}", found,
+      throw Error(fmt::format("a constant has {} bytes; its shape [{}] of type {} requires {}", found,
                               fmt::join(constant.dims, ", "), to_string(*type), wanted));
     }
     constant.tensor = tensor_of(*type, constant.dims, std::move(content));
@@ -143,8 +143,8 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   std::string raw = typed_bytes(proto, *type);
   const std::int64_t found = static_cast<std::int64_t>(raw.size()) / size;
   if (found > count) {
-    throw Error(
-        fmt::format("a constant has {} values; its shape [{}] needs {}", found, fmt::join(constant.dims, ", "), count));
+    throw Error(fmt::format("a constant has {} values; its shape [{}] may have at most {}", found,
+                            fmt::join(constant.dims, ", "), count));
   }
   if (found == count) {
     constant.tensor = tensor_of(*type, constant.dims, onnx::Bytes(std::move(raw)));
@@ -157,8 +157,8 @@ Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int6
   if (wanted > allowed) {
     if (found > 1) {
       throw Error(
-          fmt::format("a constant has {} values for the {} elements of shape [{}]: repeating the last value needs more "
-                      "than {} bytes",
+          fmt::format("a constant has {} values for the {} elements of shape [{}]: repeating the last value requires "
+                      "more than {} bytes, which Graft does not support",
                       found, count, fmt::join(constant.dims, ", "), allowed));
     }
     constant.is_filled = true;
