@@ -27,7 +27,7 @@ std::string two_types(const Node& node, const Value& a, const Value& b, const st
   const Value& cast = casts_first ? a : b;
   const Value& like = casts_first ? b : a;
   return fmt::format(
-      "{} of {} '{}' and {} '{}', which must have the same type{}: cast one in a line above, as in {}_cast = "
+      "{} reads {} '{}' and {} '{}', which must have the same type{}: cast one in a line above, as in {}_cast = "
       "CastLike({}, {}), and pass the result to {}",
       node.op_type, to_string(*a.type), a.name, to_string(*b.type), b.name, opset_words, cast.name, cast.name,
       like.name, node.op_type);
@@ -37,12 +37,12 @@ std::string refused_type(const Node& node, std::size_t index, const TypeSet& all
   const Value& input = *node.inputs[index];
   std::string text =
       fmt::format("input {} of {}, '{}', is {}", index, node.op_type, input.name, to_string(*input.type));
-  if (allowed.has_only(ElementType::boolean)) return text + "; it has to be bool, like the result of a comparison";
-  text += fmt::format(", which ONNX does not allow there{}: allowed are {}", opset_words, allowed.to_string());
+  if (allowed.has_only(ElementType::boolean)) return text + "; it must be bool, like the result of a comparison";
+  text += fmt::format(", but ONNX allows only {} there{}", allowed.to_string(), opset_words);
   if (!is_low_precision(input.type) || !allowed.contains(ElementType::f32)) return text;
-  return text +
-         fmt::format("; cast it in a line above, as in {}_f32 = Cast<to=f32>({}), and cast the result of {} back",
-                     input.name, input.name, node.op_type);
+  return text + fmt::format(
+                    "; cast the input in a line above, as in {}_f32 = Cast<to=f32>({}), and cast the result of {} back",
+                    input.name, input.name, node.op_type);
 }
 
 /// Checks the inputs by the schema of one opset. `opset_words` names that opset in messages if the text is written in
@@ -85,8 +85,10 @@ std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow&
   if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
   for (const Value* output : node.outputs) {
     if (output == nullptr || !output->type || !is_f8(*output->type)) continue;
-    return fmt::format("{} computes {} '{}', which ONNX has from operator set {} on, and a model may use {}",
-                       node.op_type, to_string(*output->type), output->name, f8_opset, row.oldest_opset);
+    return fmt::format(
+        "{} computes {} '{}', a type that ONNX has only in operator set {} and later, but a model may use operator set "
+        "{}",
+        node.op_type, to_string(*output->type), output->name, f8_opset, row.oldest_opset);
   }
   return std::nullopt;
 }

@@ -57,7 +57,7 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
                          node.op_type, to_string(*other.type), other.name, to_string(*input->type), input->name);
     }
     if (opset >= first_known && !allowed->contains(*input->type) && !is_allowed_later(node, i, *input->type)) {
-      return fmt::format("input {} of {}, '{}', is {}; allowed are {}", i, node.op_type, input->name,
+      return fmt::format("input {} of {}, '{}', is {}, but ONNX allows only {} there", i, node.op_type, input->name,
                          to_string(*input->type), allowed->to_string());
     }
   }
@@ -107,8 +107,8 @@ std::string step_for_strings(const Model& model, const Value& input) {
 void check_has_outputs(const Model& model) {
   if (!model.graph().outputs().empty()) return;
   throw Error(
-      fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\n"
-                  "Name its outputs in the program that wrote the model",
+      fmt::format("{}: the graph has no outputs, so it computes nothing, and TensorRT does not build it\nDeclare the "
+                  "outputs of the graph in the program that wrote the model",
                   model.source));
 }
 

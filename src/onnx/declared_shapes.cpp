@@ -56,14 +56,14 @@ std::vector<std::string> contradicted_shape_warnings(const Model& model) {
                     model.source, to_string(found[i].declared), found[i].tensor, to_string(found[i].inferred)));
   }
   if (found.size() > few) {
-    warnings.push_back(
-        fmt::format("{}: the file declares {} more shapes that cannot be right", model.source, found.size() - few));
+    warnings.push_back(fmt::format("{}: the file declares {} more shapes that contradict the shapes that Graft infers",
+                                   model.source, found.size() - few));
   }
   return warnings;
 }
 
 void fail_without_rank(const Model& model, const Value& input, std::string_view setting) {
-  throw Error(fmt::format("{0}: input '{1}' has no shape, not even a rank\nGive its sizes, as {2} {1}:1x3x224x224",
+  throw Error(fmt::format("{0}: input '{1}' has no shape, not even a rank\nSet its sizes, as in {2} {1}:1x3x224x224",
                           model.source, input.name, setting));
 }
 

@@ -45,9 +45,10 @@ class Inliner {
   std::vector<Node*> run() {
     const Graph& body = *function_.body;
     if (call_.inputs.size() > body.inputs().size() || call_.outputs.size() > body.outputs().size()) {
-      throw Error(fmt::format("{}: it has {} inputs and {} outputs; the function {} has {} inputs and {} outputs",
-                              describe(call_), call_.inputs.size(), call_.outputs.size(), to_string(function_.key),
-                              body.inputs().size(), body.outputs().size()));
+      throw Error(fmt::format(
+          "{}: it has {} inputs and {} outputs, but the function {} that it calls has {} inputs and {} outputs",
+          describe(call_), call_.inputs.size(), call_.outputs.size(), to_string(function_.key), body.inputs().size(),
+          body.outputs().size()));
     }
     for (std::size_t i = 0; i < body.inputs().size(); ++i) map_[body.inputs()[i]] = call_.input(i);
     std::vector<Node*> made;
@@ -60,7 +61,8 @@ class Inliner {
                             std::find(made.begin(), made.end(), inner->producer) != made.end() &&
                             !taken_.contains(inner);
       if (!can_take) {
-        if (inner == nullptr) throw Error(describe(call_) + ": an output is an input that the call leaves out");
+        if (inner == nullptr)
+          throw Error(describe(call_) + ": the function that it calls returns an input that this node leaves out");
         Node* identity = graph_.add_node("Identity", {inner}, {}, &call_);
         graph_.move_output(call_, i, *identity, 0);
         made.push_back(identity);
@@ -186,7 +188,9 @@ class Inliner {
     for (const Node* node : graph.nodes()) copy_node(*node, *copy, nullptr);
     for (Value* output : graph.outputs()) {
       Value* value = look_up(output);
-      if (value == nullptr) throw Error(describe(call_) + ": a sub-graph returns an input that the call leaves out");
+      if (value == nullptr)
+        throw Error(describe(call_) +
+                    ": a sub-graph in the function that it calls returns an input that this node leaves out");
       copy->add_output(*value);
     }
     return copy;
@@ -251,7 +255,8 @@ void agree_on_opsets(Model& model, const InlineOptions& options) {
       const auto [entry, is_new] = model.graph().opset_imports.emplace(domain, imported);
       if (!is_new && entry->second != imported && !domains_of_functions.contains(domain)) {
         throw Error(
-            fmt::format("{}: function {} imports operator set {} of '{}', the model imports {}; it cannot be inlined",
+            fmt::format("{}: function {} imports operator set {} of '{}', but the model imports {}; the function can "
+                        "be inlined only if both import the same operator set",
                         model.source, to_string(key), imported, domain, entry->second));
       }
     }
@@ -290,10 +295,9 @@ void check_function_calls(const Model& model) {
       top.callees.pop_back();
       State& state = states[callee->key];
       if (state == State::open) {
-        throw Error(
-            fmt::format("{}: function {} calls itself, directly or through another; allowed are functions without "
-                        "recursion",
-                        model.source, to_string(callee->key)));
+        throw Error(fmt::format(
+            "{}: function {} calls itself, directly or through another function; recursion is not supported",
+            model.source, to_string(callee->key)));
       }
       if (state == State::unseen) {
         state = State::open;
@@ -331,7 +335,9 @@ std::size_t inline_functions(Model& model, const InlineOptions& options) {
       const FunctionDefinition& function = *function_of(model.functions, *call);
       total += sizes.at(function.key);
       if (total > most) {
-        throw Error(fmt::format("{}: with its functions inlined the model has more than {} nodes", model.source, most));
+        throw Error(fmt::format(
+            "{}: the model has more than {} nodes when its functions are inlined, which Graft does not support",
+            model.source, most));
       }
       const std::string outermost = options.note_calls ? id_of_outermost(*call) : std::string();
       const auto take = [&](Node& node) {

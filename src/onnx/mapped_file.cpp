@@ -75,7 +75,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   if (!S_ISREG(status.st_mode)) throw Error(fmt::format("{}: cannot be read: it is not a regular file", path.string()));
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > most)
-    throw Error(fmt::format("{}: the file has {} bytes; allowed are at most {}", path.string(), size, most));
+    throw Error(fmt::format("{}: the file has {} bytes; it may have at most {}", path.string(), size, most));
   std::shared_ptr<MappedFile> result(new MappedFile());  // NOLINT(cppcoreguidelines-owning-memory): private constructor
   if (size <= largest_copy) {
     std::optional<std::string> bytes = read_up_to(file.number, size);

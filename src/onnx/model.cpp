@@ -154,8 +154,8 @@ const T* attribute_as(const Node& node, std::string_view name, std::string_view 
   if (attribute == nullptr) return nullptr;
   const T* value = attribute->get<T>();
   if (value == nullptr) {
-    throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute->kind(),
-                            wanted));
+    throw Error(fmt::format("{}: attribute `{}` has type {}; it must have type {}", describe(node), name,
+                            attribute->kind(), wanted));
   }
   return value;
 }

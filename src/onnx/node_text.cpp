@@ -226,7 +226,7 @@ class NodeParser {
     if (token.kind != Token::Kind::number) lexer_.fail_at(token, "a number is missing");
     char* end = nullptr;
     number.value = std::strtod(token.text.c_str(), &end);
-    if (*end != '\0') lexer_.fail_at(token, "not a number");
+    if (*end != '\0') lexer_.fail_at(token, "this is not a number");
     if (token.text.find_first_of(".eEin") == std::string::npos) {
       errno = 0;
       number.integer = std::strtoll(token.text.c_str(), nullptr, 10);

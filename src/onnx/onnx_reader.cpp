@@ -42,11 +42,13 @@ class Reader {
 
   Model read(::onnx::ModelProto& proto) {
     if (!proto.has_graph()) {
-      fail("it contains no graph; found a protobuf of another kind or an empty file, allowed is an ONNX ModelProto");
+      fail("it contains no graph, because it is empty or a protobuf of another kind; pass an ONNX model (ModelProto)");
     }
     if (proto.ir_version() < 1 || proto.ir_version() > newest_ir_version) {
-      fail(fmt::format("IR version {}; Graft supports 1 to {}\nExport the model again with an older version of onnx",
-                       proto.ir_version(), newest_ir_version));
+      fail(
+          fmt::format("the file has IR version {}; Graft supports the versions 1 to {}\nExport the model again with an "
+                      "older version of onnx",
+                      proto.ir_version(), newest_ir_version));
     }
     if (proto.training_info_size() != 0) {
       fail(
@@ -102,13 +104,13 @@ class Reader {
     for (const auto& import : imports) {
       std::string domain = standard_domain(import.domain());
       if (import.version() < 1) {
-        fail(fmt::format("the operator set of domain '{}' has version {}; allowed are 1 and above", domain,
+        fail(fmt::format("the operator set of domain '{}' has version {}; it must be at least 1", domain,
                          import.version()));
       }
       const auto [entry, is_new] = graph.opset_imports.emplace(std::move(domain), import.version());
       if (!is_new && entry->second != import.version()) {
-        fail(fmt::format("the domain '{}' is imported in versions {} and {}", entry->first, entry->second,
-                         import.version()));
+        fail(fmt::format("the domain '{}' is imported in the versions {} and {}; only one version may be imported",
+                         entry->first, entry->second, import.version()));
       }
     }
   }
@@ -117,14 +119,15 @@ class Reader {
     const auto check = [&](const Graph& graph, const std::string& where) {
       graph.for_each_node([&](const Node& node) {
         if (graph.opset(node.domain) == 0 && node.domain.empty()) {
-          fail(fmt::format("{}{}: the file imports no operator set of ai.onnx; 1 to {} are allowed", where,
+          fail(fmt::format("{}{}: the file imports no operator set of ai.onnx; it must import one from 1 to {}", where,
                            describe(node), newest_opset));
         }
       });
       if (graph.opset() > newest_opset) {
-        fail(fmt::format(
-            "{}operator set {} of ai.onnx; Graft supports 1 to {}\nExport the model again with one of these", where,
-            graph.opset(), newest_opset));
+        fail(
+            fmt::format("{}it imports operator set {} of ai.onnx; Graft supports the operator sets 1 to {}\nExport the "
+                        "model again with one of these",
+                        where, graph.opset(), newest_opset));
       }
     };
     check(model.graph(), "");
@@ -137,14 +140,14 @@ class Reader {
 
   void check_rank(std::size_t rank, const std::string& what) const {
     if (rank > highest_rank)
-      fail(fmt::format("{}: it has {} dimensions; allowed are at most {}", what, rank, highest_rank));
+      fail(fmt::format("{}: it has {} dimensions; it may have at most {}", what, rank, highest_rank));
   }
 
   std::int64_t count_elements(const ::onnx::TensorProto& proto, const std::string& what) const {
     std::int64_t count = 1;
     bool empty = false;
     for (const std::int64_t dim : proto.dims()) {
-      if (dim < 0) fail(fmt::format("{}: it has the dimension {}; allowed are 0 and above", what, dim));
+      if (dim < 0) fail(fmt::format("{}: it has the dimension {}; every dimension must be at least 0", what, dim));
       empty = empty || dim == 0;
     }
     check_rank(static_cast<std::size_t>(proto.dims_size()), what);
@@ -202,7 +205,7 @@ class Reader {
         return Bytes(pack<std::int32_t>(proto.int32_data()));
       case ElementType::f6e2m3:
       case ElementType::f6e3m2:
-        if (elements != 0) fail(fmt::format("{}: 6-bit elements have to be raw data", what));
+        if (elements != 0) fail(fmt::format("{}: elements of 6 bits must be stored in raw_data", what));
         return {};
       default: break;
     }
@@ -216,7 +219,7 @@ class Reader {
       return Bytes(pack<std::uint8_t>(proto.int32_data()));
     }
     if (elements != 0) {
-      fail(fmt::format("{}: element type {} with data outside raw_data is not supported by Graft", what,
+      fail(fmt::format("{}: elements of type {} must be stored in raw_data; Graft does not read them elsewhere", what,
                        to_string(type)));
     }
     return {};
@@ -226,7 +229,7 @@ class Reader {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-      fail(fmt::format("{}: external data: {} is '{}'; allowed is a number of bytes, 0 or above", what, key, text));
+      fail(fmt::format("{}: external data: {} is '{}'; it must be a number of bytes, at least 0", what, key, text));
     }
     return number;
   }
@@ -241,16 +244,18 @@ class Reader {
     const auto known = files_.find(location);
     if (known != files_.end()) return known->second;
     if (folder_.empty())
-      fail(fmt::format("{}: external data '{}' of a model that was not read from a file", what, location));
+      fail(fmt::format("{}: its external data '{}' cannot be found, because the model was not read from a file", what,
+                       location));
     if (location.find('\0') != std::string::npos) {
       fail(fmt::format(
-          "{}: the path of its external data contains a zero byte; allowed is a path inside the model's folder", what));
+          "{}: the path of its external data contains a zero byte; it must be a path inside the model's folder", what));
     }
     const std::filesystem::path relative(location);
     const bool climbs = std::find(relative.begin(), relative.end(), "..") != relative.end();
     if (location.empty() || relative.is_absolute() || climbs) {
-      fail(fmt::format("{}: external data lies at '{}'; allowed is a path inside the model's folder, without '..'",
-                       what, location));
+      fail(fmt::format(
+          "{}: the path of its external data is '{}'; it must lie inside the model's folder and not contain '..'", what,
+          location));
     }
     std::error_code error;
     const std::filesystem::path home = std::filesystem::canonical(folder_, error);
@@ -264,8 +269,9 @@ class Reader {
     }
     const auto [home_end, target_end] = std::mismatch(home.begin(), home.end(), target.begin(), target.end());
     if (home_end != home.end()) {
-      fail(fmt::format("{}: external data '{}' is a link to {}, outside the model's folder", what, location,
-                       target.string()));
+      fail(fmt::format(
+          "{}: external data '{}' is a link to {}, outside the model's folder; it must be a file inside this folder",
+          what, location, target.string()));
     }
     try {
       std::shared_ptr<const MappedFile>& file = by_target_[target];  // A file may have several names.
@@ -287,9 +293,10 @@ class Reader {
     constexpr std::size_t factor = 4;
     external_total_ += static_cast<std::size_t>(bytes);
     if (external_total_ <= std::max(always, factor * external_files_)) return;
-    fail(fmt::format(
-        "{}: with this tensor, external data add up to {} bytes, and their files have {}; allowed is {} times as much",
-        what, external_total_, external_files_, factor));
+    fail(
+        fmt::format("{}: with this tensor, the external data add up to {} bytes, but their files have {}; at most {} "
+                    "times the size of the files is supported",
+                    what, external_total_, external_files_, factor));
   }
 
   Bytes read_external(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
@@ -322,7 +329,7 @@ class Reader {
     tensor.type = static_cast<ElementType>(proto.data_type());
     if (tensor.type == ElementType::undefined) fail(fmt::format("{}: the element type is undefined", what));
     if (proto.has_segment())
-      fail(fmt::format("{}: the tensor is stored in segments; allowed are tensors in one part", what));
+      fail(fmt::format("{}: the tensor is stored in segments; it must be stored in one part", what));
     const std::int64_t elements = count_elements(proto, what);
     const auto piece = take_piece(*proto.mutable_unknown_fields());
     tensor.dims.assign(proto.dims().begin(), proto.dims().end());
@@ -366,7 +373,7 @@ class Reader {
     Shape shape;
     for (const auto& dim : proto.dim()) {
       if (dim.has_dim_value() && dim.dim_value() < -1) {
-        fail(fmt::format("value '{}': it has the dimension {}; allowed are 0 and above, and -1 for an unknown one",
+        fail(fmt::format("value '{}': it has the dimension {}; a dimension must be at least 0, or -1 if it is unknown",
                          value, dim.dim_value()));
       }
       if (dim.has_dim_value() && dim.dim_value() >= 0) {
@@ -466,14 +473,14 @@ class Reader {
   // ---- Graphs
 
   Value& define(Graph& graph, const std::string& name, const char* what) const {
-    if (name.empty()) fail(fmt::format("{} without a name", what));
+    if (name.empty()) fail(fmt::format("a name is empty; every {} needs a name", what));
     if (graph.find_local(name) != nullptr)
       fail(fmt::format("{} '{}': the name is defined twice in its graph", what, name));
     return *graph.add_value(name);
   }
 
   void read_graph(::onnx::GraphProto& proto, Graph& graph, int depth, const FunctionDefinition* function) {
-    if (depth > deepest_nesting) fail(fmt::format("sub-graphs are nested deeper than {}", deepest_nesting));
+    if (depth > deepest_nesting) fail(fmt::format("sub-graphs are nested deeper than {} levels", deepest_nesting));
     graph.name = proto.name();
     graph.doc = proto.doc_string();
     graph.metadata = to_map(proto.metadata_props());
@@ -500,8 +507,8 @@ class Reader {
       check_rank(static_cast<std::size_t>(sparse.dims_size()), fmt::format("sparse initializer '{}'", value.name));
       for (const std::int64_t dim : sparse.dims()) {
         if (dim < 0)
-          fail(fmt::format("sparse initializer '{}': it has the dimension {}; allowed are 0 and above", value.name,
-                           dim));
+          fail(fmt::format("sparse initializer '{}': it has the dimension {}; every dimension must be at least 0",
+                           value.name, dim));
       }
       value.type = static_cast<ElementType>(sparse.values().data_type());
       value.shape = Shape(sparse.dims().begin(), sparse.dims().end());
@@ -776,8 +783,8 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
                       name, bytes.size(), *size, fetch_again));
     }
     throw Error(
-        fmt::format("{}: not an ONNX file, or truncated: {} bytes that are not a protobuf of a model, or are "
-                    "nested too deeply{}\n{}",
+        fmt::format("{}: this is not an ONNX file, or it is truncated: its {} bytes are not the protobuf of a model, "
+                    "or are nested too deeply{}\n{}",
                     name, bytes.size(), log.reason(), fetch_again));
   }
   cut->rest = {};
@@ -788,7 +795,7 @@ Model parse_onnx(std::string_view bytes, const std::filesystem::path& base_folde
     check_function_calls(model);
     return model;
   } catch (const Error& error) {
-    throw with_next_step(error, "Correct it in the program that wrote the model, and export the model again");
+    throw with_next_step(error, "Correct this in the program that wrote the model, and export the model again");
   }
 }
 

@@ -125,9 +125,9 @@ void check_bodies(const OperatorType& type) {
     const std::string lines = lines_of(parse_function(type, input_count, function, working_opset));
     const auto& [text, other] = bodies.emplace(function.name, std::pair(function.body, lines)).first->second;
     if (other == lines) return;
-    throw body_error(type,
-                     fmt::format("function {} has two bodies; give one of them another name\nOne is\n{}\nThe other\n{}",
-                                 function.name, text, function.body));
+    throw body_error(type, fmt::format("function {} has two different bodies; rename one of the two functions\nOne "
+                                       "body is\n{}\nThe other body is\n{}",
+                                       function.name, text, function.body));
   };
   const auto check = [&](const Operator& op, const FunctionInputs& inputs, const TypeRow& row) {
     const auto function = function_of(op, inputs);

@@ -243,9 +243,8 @@ bool replace_by(Node& node, MakeBody make) {
   if (!body) return false;
   if (opset == 0) opset = node.graph->root().opset_imports[""] = working_opset;
   if (opset < working_opset) {
-    throw Error(
-        Error::Kind::internal,
-        fmt::format("{}: the model is in operator set {}; upgrade_opset has to come first", describe(node), opset));
+    throw Error(Error::Kind::internal,
+                fmt::format("{}: the model is in operator set {}; call upgrade_opset first", describe(node), opset));
   }
   arrange_inputs(node);
   write_attributes(node, *op);
@@ -268,7 +267,8 @@ std::optional<Function> function_of(const Operator& op, const FunctionInputs& in
   std::optional<Function> function;
   if (Status status = op.function(inputs, function); !status.ok()) throw body_error(op.type(), status.message());
   if (function && function->name.empty()) {
-    throw body_error(op.type(), "its `function` returns a Function without a name: give it the operator's `name`");
+    throw body_error(op.type(),
+                     "its `function` returns a Function without a name: set its `name` to the operator's `name`");
   }
   return function;
 }
@@ -345,8 +345,8 @@ void arrange_inputs(Node& node) {
     left_out[i] = dtype_left_out(type, inputs, i);
     if (left_out[i]) continue;
     throw Error(
-        fmt::format("{}: the type of its first input is not known, and the omitted input `{}` would have the same "
-                    "type; give the model's inputs a type",
+        fmt::format("{}: the type of its first input is unknown, but the omitted input `{}` must have the same type; "
+                    "declare the types of the model's inputs",
                     describe(node), type.ports[i].name));
   }
   while (!node.inputs.empty()) graph.remove_last_input(node);
@@ -431,9 +431,10 @@ std::vector<Node*> attach_functions(Model& model) {
     if (known == model.functions.end()) {
       model.functions.emplace(key, std::move(*function));
     } else if (!same_body(known->second, *function)) {
-      throw body_error(op->type(), fmt::format("{} needs another body for the function {} than a node before it; one "
-                                               "of the functions needs another name",
-                                               describe(node), key.name));
+      throw body_error(
+          op->type(),
+          fmt::format("{} needs another body for the function {} than an earlier node; rename one of the two functions",
+                      describe(node), key.name));
     }
   });
   return without;

@@ -76,8 +76,8 @@ AttributeValue value_of(const Node& node, const std::string& name, const NodeAtt
   const auto* tensor = attribute.get<TensorData>();
   const auto value = tensor == nullptr ? attribute.value() : value_of(*tensor, wanted);
   if (!value) {
-    throw Error(fmt::format("{}: attribute `{}`: found type {}, allowed is {}", describe(node), name, attribute.kind(),
-                            to_string(wanted)));
+    throw Error(fmt::format("{}: attribute `{}` has type {}; it must have type {}", describe(node), name,
+                            attribute.kind(), to_string(wanted)));
   }
   if (const auto* number = std::get_if<std::int64_t>(&*value); number != nullptr && wanted == AttributeType::integers) {
     return std::vector{*number};
@@ -111,9 +111,10 @@ std::vector<std::string> known_attributes(const OperatorMatch& match) {
 Error unknown_attribute(const Node& node, const OperatorMatch& match, const std::string& name) {
   const std::vector<std::string> known = known_attributes(match);
   const auto meant = nearest(name, known);
-  return Error(fmt::format("{}: it has no attribute `{}`{}; allowed are {}", describe(node), name,
-                           meant ? fmt::format(" (did you mean `{}`?)", *meant) : "",
-                           known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
+  return Error(fmt::format(
+      "{}: it has no attribute `{}`{}; {}", describe(node), name,
+      meant ? fmt::format(" (did you mean `{}`?)", *meant) : "",
+      known.empty() ? "it has no attributes" : fmt::format("its attributes are {}", fmt::join(known, ", "))));
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ std::vector<Value*> operator_inputs(const Node& node) {
   const std::size_t given = node.inputs.size();
   if (given < order.least() || given > order.most()) {
     const std::string least = order.least() == order.most() ? "" : fmt::format("{} to ", order.least());
-    throw Error(fmt::format("{}: found {} inputs, allowed are {}{}: {}", describe(node), given, least, order.most(),
+    throw Error(fmt::format("{}: it has {} inputs; it must have {}{}: {}", describe(node), given, least, order.most(),
                             order.to_string(*match.type)));
   }
   std::array<Value*, TypeRow::max_ports> storage{};
@@ -259,7 +260,7 @@ void check_operator(const Node& node) {
   const std::unique_ptr<Operator> op = make_operator(node);
   if (op == nullptr) return;
   if (node.outputs.size() > op->type().output_count()) {
-    throw Error(fmt::format("{}: found {} outputs, allowed is {}", describe(node), node.outputs.size(),
+    throw Error(fmt::format("{}: it has {} outputs; it may have at most {}", describe(node), node.outputs.size(),
                             op->type().output_count()));
   }
   std::vector<TensorDesc> inputs;

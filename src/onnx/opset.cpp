@@ -164,7 +164,7 @@ class Raiser {
   void align_left(Node& node, std::size_t input, const Value& of, std::int64_t axis) {
     Value* value = node.input(input);
     const auto rank = value->rank();
-    if (!of.rank() || !rank) refuse(node, "the ranks of its inputs are not known");
+    if (!of.rank() || !rank) refuse(node, "the ranks of its inputs are unknown");
     const std::int64_t missing = *of.rank() - axis - *rank;
     if (missing < 0) refuse(node, fmt::format("input {} of rank {} does not fit at axis {}", input, *rank, axis));
     if (missing == 0) return;
@@ -187,7 +187,7 @@ class Raiser {
     if (node.int_or("broadcast", 0) != 0 && node.attribute("axis") != nullptr && node.input(1)->rank() != 0) {
       std::int64_t axis = node.int_or("axis", 0);
       if (axis < 0) {
-        if (!node.input(0)->rank()) refuse(node, "the ranks of its inputs are not known");
+        if (!node.input(0)->rank()) refuse(node, "the ranks of its inputs are unknown");
         axis += *node.input(0)->rank();
       }
       align_left(node, 1, *node.input(0), axis);
@@ -200,7 +200,7 @@ class Raiser {
     const Value* x = node.input(0);
     const std::int64_t groups = node.int_or("num_groups", 0);
     if (x == nullptr || !x->shape || x->shape->size() < 2 || !(*x->shape)[1].is_constant() || groups < 1) {
-      refuse(node, "the number of its channels is not known");
+      refuse(node, "the number of its channels is unknown, or `num_groups` is below 1");
     }
     computes_anew_ = true;
     const std::int64_t each = (*x->shape)[1].value() / groups;
@@ -256,7 +256,7 @@ class Raiser {
       node.attributes.erase("broadcast");
     } else if (type == "PRelu") {  // PRelu has one slope per channel.
       if (node.input(0) == nullptr || node.input(1) == nullptr) refuse(node, "it has fewer than two inputs");
-      if (!node.input(1)->shape) refuse(node, "the shape of its slope is not known");
+      if (!node.input(1)->shape) refuse(node, "the shape of its slope is unknown");
       const Shape& slope = *node.input(1)->shape;
       if (slope.size() == 1 && slope[0] != Dim(1)) align_left(node, 1, *node.input(0), 1);
     } else if (type == "BatchNormalization" || type == "Dropout") {
@@ -271,14 +271,16 @@ class Raiser {
       node.attributes["scales"] = NodeAttribute(AttributeData(scales));
     } else if (type == "Cast" && crosses(6)) {
       const auto to = parse_element_type(node.string_or("to", ""));
-      if (!to) refuse(node, fmt::format("attribute `to` is '{}'", node.string_or("to", "")));
+      if (!to)
+        refuse(node, fmt::format("attribute `to` is '{}', which is not the name of an element type",
+                                 node.string_or("to", "")));
       node.attributes["to"] = NodeAttribute(AttributeData(static_cast<std::int64_t>(*to)));
     } else if (type == "Pad" && crosses(2)) {
       if (auto pads = node.ints("paddings")) node.attributes["pads"] = ints_attribute(*std::move(pads));
       node.attributes.erase("paddings");
     } else if ((type == "LpPool" || type == "GlobalLpPool") && crosses(2)) {
       const float p = node.float_or("p", 2);
-      if (p != std::floor(p)) refuse(node, fmt::format("attribute `p` is {}", p));
+      if (p != std::floor(p)) refuse(node, fmt::format("attribute `p` is {}, which is not an integer", p));
       node.attributes["p"] = NodeAttribute(AttributeData(static_cast<std::int64_t>(p)));
     } else if (type == "Concat" && crosses(4)) {
       node.attributes.try_emplace("axis", AttributeData(std::int64_t{1}));
@@ -286,7 +288,7 @@ class Raiser {
       node.attributes.try_emplace("alpha", AttributeData(1.6732F));
       node.attributes.try_emplace("gamma", AttributeData(1.0507F));
     } else if (type == "Tile" && crosses(6)) {
-      refuse(node, "the operator changed in between");
+      refuse(node, fmt::format("the definition of {} changed between these operator sets", type));
     }
   }
 
@@ -297,7 +299,8 @@ class Raiser {
     if (type == "Softmax" || type == "LogSoftmax" || type == "Hardmax") {
       if (crosses(13)) raise_softmax(node);
     } else if (type == "BatchNormalization") {
-      if (node.int_or("spatial", 1) != 1) refuse(node, "attribute `spatial` is 0");
+      if (node.int_or("spatial", 1) != 1)
+        refuse(node, "attribute `spatial` is 0, which later operator sets do not support");
       node.attributes.erase("spatial");
       keep_first_output(node, "its training outputs are");
     } else if (type == "Dropout") {
@@ -334,7 +337,7 @@ class Raiser {
                                          TensorData::scalar_of(ElementType::i64, static_cast<double>(axis))));
       node.attributes.erase("axis");
     } else if (type == "Scan") {
-      refuse(node, "the operator changed in between");
+      refuse(node, fmt::format("the definition of {} changed between these operator sets", type));
     }
   }
 

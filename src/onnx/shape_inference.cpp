@@ -106,7 +106,7 @@ class Inference {
       const std::optional<AttributeValue> value = attribute.value();
       if (value && type_of(*value) == *allowed) continue;
       types.fail(
-          fmt::format("attribute `{}`: found type {}, allowed is {}", name, attribute.kind(), to_string(*allowed)));
+          fmt::format("attribute `{}` has type {}; it must have type {}", name, attribute.kind(), to_string(*allowed)));
     }
   }
 
@@ -409,7 +409,8 @@ std::optional<std::vector<double>> NodeTypes::numbers(std::size_t i) const {
 std::size_t NodeTypes::axis(std::int64_t value, std::size_t rank) const {
   const auto size = static_cast<std::int64_t>(rank);
   if (value < -size || value >= size) {
-    fail(fmt::format("axis {} is out of range; allowed are {} to {} for rank {}", value, -size, size - 1, rank));
+    fail(
+        fmt::format("axis {} is out of range; it must be between {} and {} for rank {}", value, -size, size - 1, rank));
   }
   return static_cast<std::size_t>(value < 0 ? value + size : value);
 }
@@ -428,7 +429,7 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
   Value* value = node_.output(output);
   if (value == nullptr) return;
   if (shape.size() > highest_rank)
-    fail(fmt::format("its output '{}' has {} dimensions; allowed are at most {}", value->name, shape.size(),
+    fail(fmt::format("its output '{}' has {} dimensions; it may have at most {}", value->name, shape.size(),
                      highest_rank));
   for (Dim& dim : shape) {
     dim = bounded(dim);
@@ -437,7 +438,8 @@ void NodeTypes::set_shape(std::size_t output, Shape shape) {
     if (node_.graph != nullptr && node_.graph->parent() != nullptr)
       dim = unknown_dim();
     else
-      fail(fmt::format("its output '{}' has dimension {}; allowed are 0 and above", value->name, dim.value()));
+      fail(fmt::format("its output '{}' has the dimension {}; every dimension must be at least 0", value->name,
+                       dim.value()));
   }
   if (value->shape) {
     const bool same_rank = value->shape->size() == shape.size();
@@ -511,8 +513,8 @@ Dim broadcast(const Dim& a, const Dim& b, const NodeTypes& types) {
   if (a == b || b == Dim(1)) return a;
   if (a == Dim(1)) return b;
   if (a.is_constant() && b.is_constant()) {
-    types.fail(fmt::format("dimensions {} and {} cannot be broadcast; allowed are equal dimensions, and 1", a.value(),
-                           b.value()));
+    types.fail(fmt::format("dimensions {} and {} cannot be broadcast; they must be equal, or one of them must be 1",
+                           a.value(), b.value()));
   }
   if (a.is_constant()) return a;
   if (b.is_constant()) return b;
@@ -554,7 +556,8 @@ void give_shapes(Model& model, const InputShapes& input_shapes) {
     if (input == nullptr || !input->is_input) {
       std::string names;
       for (const Value* value : model.graph().inputs()) names += (names.empty() ? "" : ", ") + value->name;
-      throw Error(fmt::format("{}: it has no input '{}'; it has {}", model.source, name, names));
+      throw Error(fmt::format("{}: the model has no input '{}'; {}", model.source, name,
+                              names.empty() ? "it has no inputs" : "its inputs are " + names));
     }
     bool agrees = !input->shape || input->shape->size() == shape.size();
     for (std::size_t i = 0; agrees && input->shape && i < shape.size(); ++i) {

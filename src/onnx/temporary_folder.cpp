@@ -26,8 +26,9 @@ TemporaryFolder::TemporaryFolder() {
   }
   std::string name = (base / prefix).string().append(random);
   if (failed || ::mkdtemp(name.data()) == nullptr) {
-    throw Error(fmt::format("{}: no temporary folder can be created: {}\nSet TMPDIR to a folder with space", name,
-                            failed ? failed.message() : std::generic_category().message(errno)));
+    throw Error(
+        fmt::format("{}: no temporary folder can be created: {}\nSet TMPDIR to a folder in which you can create files",
+                    name, failed ? failed.message() : std::generic_category().message(errno)));
   }
   path_ = name;
   lock_ = mark_temporary(path_);

@@ -128,7 +128,7 @@ def test_contradicting_shapes(graft, tmp_path, out):
         session_of(model)
     fault = (
         "m.onnx: node 'product' (MatMul): the left input has 8 columns and the right input has 5 rows; "
-        "they have to be equal"
+        "these numbers must be equal"
     )
     step = "Correct the node in the program that wrote the model"
     for command in ("convert", "build", "run"):
@@ -144,7 +144,7 @@ def test_contradicting_shapes(graft, tmp_path, out):
 FAULTS = {
     "axis": (
         helper.make_node("Concat", ["x", "x"], ["y"], name="n", axis=7),
-        "axis 7 is out of range; allowed are -2 to 1 for rank 2",
+        "axis 7 is out of range; it must be between -2 and 1 for rank 2",
     ),
     "perm": (helper.make_node("Transpose", ["x"], ["y"], name="n", perm=[0, 0]), "axis 0 is given twice"),
     "type": (
@@ -207,8 +207,8 @@ def test_wrong_attribute_of_an_operator_of_ours(graft, tmp_path, out, attributes
 @pytest.mark.parametrize(
     ("op", "attributes", "said"),
     [
-        ("MaxPool", {"kernel_shape": [3, 3], "pads": [1, 1, 1]}, "attribute `pads`: found 3 numbers, allowed are 4"),
-        ("Softmax", {"axis": "last"}, "attribute `axis`: found type string, allowed is int"),
+        ("MaxPool", {"kernel_shape": [3, 3], "pads": [1, 1, 1]}, "attribute `pads` has 3 elements; it must have 4"),
+        ("Softmax", {"axis": "last"}, "attribute `axis` has type string; it must have type int"),
     ],
 )
 def test_a_wrong_attribute_that_tensorrt_builds_stays_a_fault(graft, tmp_path, out, op, attributes, said):
@@ -270,9 +270,14 @@ WRONG_TYPES = {
         ["f32", "i32"],
         "inputs 0 and 1 of Mul must have the same type, found f32 'a' and i32 'b'",
     ),
-    "not allowed": (17, "Sigmoid", ["i64"], "input 0 of Sigmoid, 'a', is i64; allowed are f32, f16, f64, bf16"),
+    "not allowed": (
+        17,
+        "Sigmoid",
+        ["i64"],
+        "input 0 of Sigmoid, 'a', is i64, but ONNX allows only f32, f16, f64, bf16 there",
+    ),
     "too old": (13, "Add", ["i8", "i8"], "input 0 of Add, 'a', is i8"),
-    "bool": (17, "And", ["f32", "bool"], "input 0 of And, 'a', is f32; allowed are bool"),
+    "bool": (17, "And", ["f32", "bool"], "input 0 of And, 'a', is f32, but ONNX allows only bool there"),
 }
 TYPES = {
     "f32": TensorProto.FLOAT,

@@ -117,43 +117,43 @@ def test_a_function_has_to_make_the_outputs(graft):
 
 def test_a_name_has_one_body(graft):
     answer = checked(graft, "y = Relu(x)", GRAFT_TEST_SECOND_FUNCTION="y = Neg(x)", code=2)
-    assert "function FunctionUnderTest has two bodies; give one of them another name" in answer.err
+    assert "function FunctionUnderTest has two different bodies; rename one of the two functions" in answer.err
     assert "y = Relu(x)" in answer.err and "y = Neg(x)" in answer.err
 
 
 # A function that is invalid in f16 and bf16, and its error message for the first of these.
 WRONG_TYPES = {
-    "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul of f32 'k' and f16 'x', which must have the "
+    "k = Constant<value_float=2.0>()\ny = Mul(k, x)": "line 2, column 5: in f16: Mul reads f32 'k' and f16 'x', which must have the "
     "same type: cast one in a line above, as in k_cast = CastLike(k, x), and pass the result to Mul",
-    "k = Constant<value_float=@beta>()\ny = Mul(x, k)": "line 2, column 5: in f16: Mul of f16 'x' and f32 'k', which must have the "
+    "k = Constant<value_float=@beta>()\ny = Mul(x, k)": "line 2, column 5: in f16: Mul reads f16 'x' and f32 'k', which must have the "
     "same type: cast one in a line above, as in k_cast = CastLike(k, x), and pass the result to Mul",
-    "w = Cast<to=f32>(x)\ns = Sigmoid(w)\ny = Mul(s, x)": "line 3, column 5: in f16: Mul of f32 's' and f16 'x', which must have",
-    "k = Constant<value=f16(2)>()\ny = Mul(k, x)": "line 2, column 5: in f32: Mul of f16 'k' and f32 'x', which must have",
+    "w = Cast<to=f32>(x)\ns = Sigmoid(w)\ny = Mul(s, x)": "line 3, column 5: in f16: Mul reads f32 's' and f16 'x', which must have",
+    "k = Constant<value=f16(2)>()\ny = Mul(k, x)": "line 2, column 5: in f32: Mul reads f16 'k' and f32 'x', which must have",
     "y = Cast<to=f32>(x)": "in f16: its output 'y' is f32, and the operator's types require f16: cast it in its last "
     "line, as in y = Cast<to=f16>(y_before)",
-    "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it has to be bool, like the result of a comparison",
-    "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add of f32 'z' and i64 'n', which must have",
-    "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add of f32 'x' and bool 'c', which must have",
-    "y = Celu(x)": "line 1, column 5: in f16: input 0 of Celu, 'x', is f16, which ONNX does not allow there: allowed are f32; cast "
-    "it in a line above, as in x_f32 = Cast<to=f32>(x), and cast the result of Celu back",
+    "y = Where(x, x, x)": "line 1, column 5: in f32: input 0 of Where, 'x', is f32; it must be bool, like the result of a comparison",
+    "z = Relu(x)\nn = Shape(z)\ny = Add(z, n)": "line 3, column 5: in f32: Add reads f32 'z' and i64 'n', which must have",
+    "c = Greater(x, x)\ny = Add(x, c)": "line 2, column 5: in f32: Add reads f32 'x' and bool 'c', which must have",
+    "y = Celu(x)": "line 1, column 5: in f16: input 0 of Celu, 'x', is f16, but ONNX allows only f32 there; cast "
+    "the input in a line above, as in x_f32 = Cast<to=f32>(x), and cast the result of Celu back",
     "q, s, z = DynamicQuantizeLinear(x)\ny = DequantizeLinear(q, s, z)": "line 1, column 11: in f16: input 0 of "
-    "DynamicQuantizeLinear, 'x', is f16, which ONNX does not allow there: allowed are f32",
-    "i = IsInf(x)\ny = CastLike(i, x)": "line 1, column 5: in f16: input 0 of IsInf, 'x', is f16, which",
+    "DynamicQuantizeLinear, 'x', is f16, but ONNX allows only f32 there",
+    "i = IsInf(x)\ny = CastLike(i, x)": "line 1, column 5: in f16: input 0 of IsInf, 'x', is f16, but ONNX allows only",
     "s = ReduceMax<keepdims=0>(x)\nr = Range(s, s, s)\ny = CastLike(r, x)": "line 2, column 5: in f16: input 0 of Range, 's'",
     # bf16 is checked in the operator set to which networks in bf16 are converted.
-    "n = Constant<value_ints=[1]>()\nv, i = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, which ONNX does not "
-    "allow there in operator set 22: allowed are f32, u8,",
+    "n = Constant<value_ints=[1]>()\nv, i = TopK<axis=0>(x, n)\ny = Relu(v)": "line 2, column 8: in bf16: input 0 of TopK, 'x', is bf16, but ONNX allows "
+    "only f32, u8, i8, u16, i16, i32, i64, f16, f64, u32, u64 there in operator set 22",
     # A network in f32 is not converted to a newer operator set because of types inside a function.
     "h = Cast<to=bf16>(x)\nz = Softsign(h)\ny = CastLike(z, x)": "line 2, column 5: in f32: input 0 of Softsign, 'h', is bf16, "
-    "which ONNX does not allow there: allowed are f32, f16, f64",
-    "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast computes f8e4m3fn 'h', which ONNX has from "
-    "operator set 19 on, and a model may use 17",
+    "but ONNX allows only f32, f16, f64 there",
+    "h = Cast<to=f8e4m3fn>(x)\ny = CastLike(h, x)": "line 1, column 5: in f32: Cast computes f8e4m3fn 'h', a type that ONNX has only in "
+    "operator set 19 and later, but a model may use operator set 17",
     # A newer operator set may accept fewer types.
     "n = Shape(x)\nr = ReduceLogSum(n)\ny = CastLike(r, x)": "line 2, column 5: in f32: input 0 of ReduceLogSum, 'n', is i64, "
-    "which ONNX does not allow there in operator set 28: allowed are f32, f16, f64, bf16",
+    "but ONNX allows only f32, f16, f64, bf16 there in operator set 28",
     "n = Shape(x)\ni = Cast<to=i32>(n)\no = Constant<value_float=1.0>()\nq = QuantizeLinear(i, o)\ny = CastLike(q, x)": "line 4, "
-    "column 5: in f32: QuantizeLinear of i32 'i' and f32 'o', which must have the same type in operator set 19",
-    "b = And(x, x)\ny = Where(b, x, x)": "line 1, column 5: in f32: input 0 of And, 'x', is f32; it has to be bool",
+    "column 5: in f32: QuantizeLinear reads i32 'i' and f32 'o', which must have the same type in operator set 19",
+    "b = And(x, x)\ny = Where(b, x, x)": "line 1, column 5: in f32: input 0 of And, 'x', is f32; it must be bool",
     # Faults in sizes, which only constants have here.
     "a = Constant<value_floats=[1.0, 2.0]>()\nb = Constant<value_floats=[1.0, 2.0, 3.0]>()\nc = Add(a, b)\nd = CastLike(c, x)\n"
     "y = Add(x, d)": "line 3, column 5: in f32: node 'c' (Add): ",
@@ -266,7 +266,7 @@ def test_lists_of_texts_and_empty_ones(graft):
 def test_a_function_has_a_name(graft):
     answer = checked(graft, GRAFT_TEST_WITHOUT_NAME="1", code=2)
     assert (
-        "FunctionUnderTest: its `function` returns a Function without a name: give it the operator's `name`"
+        "FunctionUnderTest: its `function` returns a Function without a name: set its `name` to the operator's `name`"
         in answer.err
     )
 

@@ -423,7 +423,7 @@ def test_a_fault_in_a_function_and_in_a_branch_is_the_verdict_on_its_node(graft,
     bad = {name for name, node in judged.items() if node["verdict"] == "unsupported"}
     assert bad == {"call", "in_branch", "two_outputs"}
     assert "'call/inner' (Add): dimensions 4 and 3 cannot be broadcast" in judged["call"]["reason"]
-    assert "found 2 outputs, allowed is 1" in judged["two_outputs"]["reason"]
+    assert "it has 2 outputs; it may have at most 1" in judged["two_outputs"]["reason"]
     assert answer.err == ""
 
 
@@ -756,18 +756,18 @@ INVALID = {
     "softmax_axis": (
         helper.make_node("Softmax", ["x"], ["y"], axis=7),
         {},
-        "axis 7 is out of range; allowed are -4 to 3",
+        "axis 7 is out of range; it must be between -4 and 3",
     ),
     "log_softmax_axis": (helper.make_node("LogSoftmax", ["x"], ["y"], axis=-6), {}, "axis -6"),
     "axis_of_text": (
         helper.make_node("Softmax", ["x"], ["y"], axis="last"),
         {},
-        "attribute `axis`: found type string, allowed is int",
+        "attribute `axis` has type string; it must have type int",
     ),
     "conv_kernel": (
         helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[5, 5]),
         {"w": weights(4, 3, 3, 3)},
-        "attribute `kernel_shape`: found [5, 5]; the weights 'w' have shape [4, 3, 3, 3]",
+        "attribute `kernel_shape` is [5, 5], but the weights 'w' have the shape [4, 3, 3, 3]",
     ),
     "conv_channels": (helper.make_node("Conv", ["x", "w"], ["y"]), {"w": weights(4, 5, 3, 3)}, "require 5"),
     "conv_bias": (
@@ -778,7 +778,7 @@ INVALID = {
     "conv_transpose_kernel": (
         helper.make_node("ConvTranspose", ["x", "w"], ["y"], kernel_shape=[5, 5]),
         {"w": weights(3, 4, 3, 3)},
-        "attribute `kernel_shape`: found [5, 5]",
+        "attribute `kernel_shape` is [5, 5]",
     ),
     "conv_transpose_channels": (
         helper.make_node("ConvTranspose", ["x", "w"], ["y"]),
@@ -791,12 +791,12 @@ INVALID = {
     "batch_normalization": (
         helper.make_node("BatchNormalization", ["x", "s", "s", "s", "s"], ["y"]),
         {"s": weights(5)},
-        "its input 's' has 5 elements; the channels require 3",
+        "its input 's' has 5 elements; it must have one for each of the 3 channels",
     ),
     "instance_normalization": (
         helper.make_node("InstanceNormalization", ["x", "s", "s"], ["y"]),
         {"s": weights(5)},
-        "its input 's' has 5 elements; the channels require 3",
+        "its input 's' has 5 elements; it must have one for each of the 3 channels",
     ),
     "layer_normalization": (
         helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=-1),
@@ -807,7 +807,7 @@ INVALID = {
     "einsum_terms": (
         helper.make_node("Einsum", ["x"], ["y"], equation="bchw,bcwk->bchk"),
         {},
-        "its equation names 2 inputs, found 1",
+        "its equation names 2 inputs, but the node has 1",
     ),
     "depth_to_space": (
         helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2),

@@ -137,7 +137,7 @@ def test_another_number_of_inputs_is_refused(graft, tmp_path):
     _, (x, _, offset), _ = golden("deformable_convolution", "f32_first")
     model, inputs = write(tmp_path, "mmcv", "MMCVDeformConv2d", {"x": x, "offset": offset})
     answer = graft("run", model, *inputs, "-o", tmp_path / "out.npz", code=2)
-    assert "found 2 inputs, allowed are 3: x,offset,weight" in answer.err
+    assert "it has 2 inputs; it must have 3: x,offset,weight" in answer.err
 
 
 def test_the_order_is_said(graft):

@@ -289,10 +289,10 @@ TEST(Functions, WhatAnAdoptedNodeLeavesOutBeforeAnotherInputHasNoElements) {
 TEST(Functions, AnAdoptedNodeHasAsManyInputsAsItsPlugin) {
   onnx::Model model = text_model(of_deformable_convolution, "y = trt::ModulatedDeformConv2d(x, offset, mask)", {"y"});
   EXPECT_EQ(error_of([&] { adopt_drop_ins(model); }),
-            "node 'y' (trt::ModulatedDeformConv2d): found 3 inputs, allowed are 4 to 5: x,offset,mask,weight,bias");
+            "node 'y' (trt::ModulatedDeformConv2d): it has 3 inputs; it must have 4 to 5: x,offset,mask,weight,bias");
   onnx::Model deformed =
       text_model(of_deformable_convolution, "y = mmcv::MMCVDeformConv2d(x, offset, mask, weight)", {"y"});
-  EXPECT_NE(error_of([&] { infer_shapes(deformed); }).find("found 4 inputs, allowed are 3: x,offset,weight"),
+  EXPECT_NE(error_of([&] { infer_shapes(deformed); }).find("it has 4 inputs; it must have 3: x,offset,weight"),
             std::string::npos);
 }
 

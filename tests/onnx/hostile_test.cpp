@@ -69,7 +69,7 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> list{
       {"no_graph", [](auto& m) { m.clear_graph(); }, {"contains no graph"}},
       {"training", [](auto& m) { m.add_training_info(); }, {"training_info"}},
-      {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initializer 'w'", "dimension -2", "0 and above"}},
+      {"negative_dim", [](auto& m) { weight(m).set_dims(0, -2); }, {"initializer 'w'", "dimension -2", "at least 0"}},
       {"dims_overflow",
        [](auto& m) {
          weight(m).set_dims(0, INT64_MAX);
@@ -95,13 +95,15 @@ const std::vector<Case>& cases() {
          sparse.mutable_values()->set_name("s");
          sparse.add_dims(-3);
        },
-       {"'s'", "dimension -3", "0 and above"}},
+       {"'s'", "dimension -3", "at least 0"}},
       {"too_little_data", [](auto& m) { weight(m).set_dims(0, 5); }, {"'w'", "2 elements", "need 5"}},
       {"too_much_raw_data", [](auto& m) { weight(m).set_raw_data(std::string(9, 'a')); }, {"'w'", "9 bytes", "need 8"}},
       {"undefined_type", [](auto& m) { weight(m).set_data_type(0); }, {"'w'", "element type"}},
       {"unknown_type", [](auto& m) { weight(m).set_data_type(99); }, {"'w'", "type 99"}},
       {"segment", [](auto& m) { weight(m).mutable_segment()->set_begin(1); }, {"'w'", "segments"}},
-      {"unnamed_initializer", [](auto& m) { weight(m).set_name(""); }, {"without a name"}},
+      {"unnamed_initializer",
+       [](auto& m) { weight(m).set_name(""); },
+       {"a name is empty; every initializer needs a name"}},
       {"initializer_twice",
        [](auto& m) { *m.mutable_graph()->add_initializer() = weight(m); },
        {"'w'", "defined twice"}},
@@ -367,8 +369,8 @@ class ExternalData : public ::testing::Test {
 
 TEST_F(ExternalData, StaysInTheModelsFolder) {
   EXPECT_EQ(error("data"), "");
-  EXPECT_NE(error("../secret").find("without '..'"), std::string::npos);
-  EXPECT_NE(error("a/../../secret").find("without '..'"), std::string::npos);
+  EXPECT_NE(error("../secret").find("not contain '..'"), std::string::npos);
+  EXPECT_NE(error("a/../../secret").find("not contain '..'"), std::string::npos);
   EXPECT_NE(error((folder_ / "secret").string()).find("inside the model's folder"), std::string::npos);
   EXPECT_NE(error("link").find("outside the model's folder"), std::string::npos);
   EXPECT_NE(error("").find("inside the model's folder"), std::string::npos);

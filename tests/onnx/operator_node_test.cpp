@@ -68,12 +68,12 @@ TEST(OperatorNode, LeavesOtherNodesAlone) {
 
 TEST(OperatorNode, RefusalsNameNodeAndAttribute) {
   EXPECT_EQ(refusal("y = graft::LeakyReLU<slope=0.5>(x)"),
-            "node 'y' (graft::LeakyReLU): it has no attribute `slope`; allowed are alpha, x_scale, y_scale");
+            "node 'y' (graft::LeakyReLU): it has no attribute `slope`; its attributes are alpha, x_scale, y_scale");
   EXPECT_EQ(refusal("y = graft::LeakyReLU<alpha=[1.5]>(x)"),
-            "node 'y' (graft::LeakyReLU): attribute `alpha`: found type floats, allowed is float");
+            "node 'y' (graft::LeakyReLU): attribute `alpha` has type floats; it must have type float");
   EXPECT_NE(refusal("y = graft::LeakyReLU<x_scale=0.0>(x)").find("`x_scale`"), std::string::npos);
-  EXPECT_NE(refusal("y = graft::LeakyReLU<alpha=float([1, 2])>(x)").find("found type tensor"), std::string::npos);
-  EXPECT_NE(refusal("y = LReLU_TRT<alpha=0.5>(x)").find("allowed are negSlope"), std::string::npos);
+  EXPECT_NE(refusal("y = graft::LeakyReLU<alpha=float([1, 2])>(x)").find("has type tensor"), std::string::npos);
+  EXPECT_NE(refusal("y = LReLU_TRT<alpha=0.5>(x)").find("its attributes are negSlope"), std::string::npos);
   EXPECT_NE(refusal("y = graft::L2NormHelper(x)").find("`op_type` is required and missing"), std::string::npos);
   EXPECT_NE(refusal("y = graft::L2Normalize<epsilon_mode=\"min\">(x)").find("max, norm, add"), std::string::npos);
 }

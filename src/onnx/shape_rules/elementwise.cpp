@@ -28,13 +28,13 @@ void check_is_per_channel(const NodeTypes& t, std::size_t input) {
   const Shape* list = t.shape(input);
   if (x == nullptr || x->size() < 2 || list == nullptr) return;
   if (list->size() != 1) {
-    t.fail(fmt::format("its input '{}' has rank {}; allowed is 1", t.node().input(input)->name, list->size()));
+    t.fail(fmt::format("its input '{}' has rank {}; it must have rank 1", t.node().input(input)->name, list->size()));
   }
   const Dim& channels = (*x)[1];
   const Dim& count = list->front();
   if (!channels.is_constant() || !count.is_constant() || channels.value() == count.value()) return;
-  t.fail(fmt::format("its input '{}' has {} elements; the channels require {}", t.node().input(input)->name,
-                     count.value(), channels.value()));
+  t.fail(fmt::format("its input '{}' has {} elements; it must have one for each of the {} channels",
+                     t.node().input(input)->name, count.value(), channels.value()));
 }
 
 /// Throws Error if an input does not match the last axes of the first input.

@@ -15,7 +15,7 @@ namespace graft::onnx::shape_rules {
 namespace {
 
 Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
-  if (a.empty() || b.empty()) t.fail("an input is a scalar; allowed are tensors of rank 1 and above");
+  if (a.empty() || b.empty()) t.fail("an input is a scalar; both inputs must have at least rank 1");
   const bool a_vector = a.size() == 1;
   const bool b_vector = b.size() == 1;
   if (a_vector) a.insert(a.begin(), Dim(1));
@@ -23,7 +23,7 @@ Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
   const Dim& k_a = a.back();
   const Dim& k_b = b[b.size() - 2];
   if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
-    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; they have to be equal",
+    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; these numbers must be equal",
                        k_a.value(), k_b.value()));
   }
   const std::size_t rank = std::max(a.size(), b.size());
@@ -67,7 +67,8 @@ EinsumTerm einsum_term(std::string_view text) {
 Dim common_size(const NodeTypes& t, char letter, const Dim& a, const Dim& b) {
   if (!a.is_constant() || a == Dim(1)) return b.is_constant() || a == Dim(1) ? b : a;
   if (b.is_constant() && b != Dim(1) && a != b) {
-    t.fail(fmt::format("its axes '{}' have {} and {} elements; they have to be equal", letter, a.value(), b.value()));
+    t.fail(fmt::format("its axes '{}' have {} and {} elements; these numbers must be equal", letter, a.value(),
+                       b.value()));
   }
   return a;
 }
@@ -84,7 +85,7 @@ void einsum(NodeTypes& t) {
   const auto terms = static_cast<std::size_t>(std::count(left.begin(), left.end(), ',')) + 1;
   const std::size_t inputs = t.node().inputs.size();
   if (!equation.empty() && terms != inputs) {
-    t.fail(fmt::format("its equation names {} input{}, found {}", terms, terms == 1 ? "" : "s", inputs));
+    t.fail(fmt::format("its equation names {} input{}, but the node has {}", terms, terms == 1 ? "" : "s", inputs));
   }
   for (std::size_t i = 0; i < inputs; ++i) {
     const std::size_t comma = left.find(',');
@@ -94,7 +95,7 @@ void einsum(NodeTypes& t) {
     const Shape& shape = *t.shape(i);
     const std::size_t count = term.letters.size();
     if (count > shape.size() || (!term.ellipsis && count < shape.size())) {
-      t.fail(fmt::format("input {} has rank {}, and its equation names {} axes", i, shape.size(), count));
+      t.fail(fmt::format("input {} has rank {}, but the equation names {} axes for it", i, shape.size(), count));
     }
     const std::size_t between = shape.size() - count;
     for (std::size_t at = 0; at < count; ++at) {
@@ -139,13 +140,13 @@ void gemm(NodeTypes& t) {
   const Shape* b = t.shape(1);
   if (a == nullptr || b == nullptr) return;
   if (a->size() != 2 || b->size() != 2)
-    t.fail(fmt::format("the inputs have the ranks {} and {}; allowed is 2", a->size(), b->size()));
+    t.fail(fmt::format("the inputs have the ranks {} and {}; both must have rank 2", a->size(), b->size()));
   const bool transpose_a = t.node().int_or("transA", 0) != 0;
   const bool transpose_b = t.node().int_or("transB", 0) != 0;
   const Dim& k_a = (*a)[transpose_a ? 0 : 1];
   const Dim& k_b = (*b)[transpose_b ? 1 : 0];
   if (k_a.is_constant() && k_b.is_constant() && k_a.value() != k_b.value()) {
-    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; they have to be equal",
+    t.fail(fmt::format("the left input has {} columns and the right input has {} rows; these numbers must be equal",
                        k_a.value(), k_b.value()));
   }
   t.set_shape(0, {(*a)[transpose_a ? 1 : 0], (*b)[transpose_b ? 0 : 1]});
@@ -154,7 +155,7 @@ void gemm(NodeTypes& t) {
 std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std::size_t size, std::int64_t otherwise) {
   std::vector<std::int64_t> list = t.node().ints(name).value_or(std::vector<std::int64_t>(size, otherwise));
   if (list.size() != size) {
-    t.fail(fmt::format("attribute `{}`: found {} numbers, allowed are {}", name, list.size(), size));
+    t.fail(fmt::format("attribute `{}` has {} elements; it must have {}", name, list.size(), size));
   }
   return list;
 }
@@ -163,7 +164,7 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
   if (x.size() != spatial + 2)
-    t.fail(fmt::format("the input has rank {}; the kernel requires {}", x.size(), spatial + 2));
+    t.fail(fmt::format("the input has rank {}; the kernel requires rank {}", x.size(), spatial + 2));
   const auto strides = list_or(t, "strides", spatial, 1);
   const auto dilations = list_or(t, "dilations", spatial, 1);
   const auto pads = list_or(t, "pads", spatial * 2, 0);
@@ -171,7 +172,7 @@ std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shap
   const bool ceil_mode = t.node().int_or("ceil_mode", 0) != 0;
   Shape result;
   for (std::size_t i = 0; i < spatial; ++i) {
-    if (strides[i] <= 0 || dilations[i] <= 0) t.fail("strides and dilations have to be 1 or more");
+    if (strides[i] <= 0 || dilations[i] <= 0) t.fail("each element of `strides` and `dilations` must be at least 1");
     const Dim& size = x[i + 2];
     const Dim window = (kernel[i] - 1) * dilations[i] + 1;
     if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
@@ -217,7 +218,7 @@ void check_kernel(const NodeTypes& t, const Shape& kernel, std::size_t weight_in
     fits = !size.is_constant() || size == kernel[i];
   }
   if (fits) return;
-  t.fail(fmt::format("attribute `kernel_shape`: found {}; the weights '{}' have shape {}", to_string(kernel),
+  t.fail(fmt::format("attribute `kernel_shape` is {}, but the weights '{}' have the shape {}", to_string(kernel),
                      t.node().input(weight_input)->name, to_string(*weight)));
 }
 
@@ -271,7 +272,7 @@ void conv_transpose(NodeTypes& t) {
   if (x == nullptr || w == nullptr || w->size() < 3 || !kernel) return;
   const std::size_t spatial = kernel->size();
   if (x->size() != spatial + 2)
-    t.fail(fmt::format("the input has rank {}; the kernel requires {}", x->size(), spatial + 2));
+    t.fail(fmt::format("the input has rank {}; the kernel requires rank {}", x->size(), spatial + 2));
   check_kernel(t, *kernel, 1);
   if ((*x)[1].is_constant() && (*w)[0].is_constant() && (*x)[1].value() != (*w)[0].value()) {
     t.fail(fmt::format("the input has {} channels; the weights require {}", (*x)[1].value(), (*w)[0].value()));

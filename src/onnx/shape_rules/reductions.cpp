@@ -62,7 +62,7 @@ void top_k(NodeTypes& t) {
     const Dim wanted = k && k->size() == 1 ? (*k)[0] : unknown_dim();
     // Engines do not check k, and would read beyond the end of the axis.
     if (wanted.is_constant() && dim.is_constant() && (wanted.value() < 0 || wanted.value() > dim.value())) {
-      t.fail(fmt::format("k is {}; allowed are 0 to {}", wanted.value(), dim.value()));
+      t.fail(fmt::format("k is {}; it must be between 0 and {}", wanted.value(), dim.value()));
     }
     dim = wanted;
   }

@@ -31,15 +31,15 @@ void reshape(NodeTypes& t) {
     const Dim& dim = (*target)[i];
     if (dim == Dim(0) && !allow_zero) {
       if (x != nullptr && i >= x->size())
-        t.fail(fmt::format("the new shape copies dimension {}, and the input has rank {}", i, x->size()));
+        t.fail(fmt::format("the new shape copies dimension {}, but the input has only rank {}", i, x->size()));
       result.push_back(x == nullptr ? unknown_dim() : (*x)[i]);
     } else if (dim == Dim(-1)) {
-      if (open) t.fail("the new shape has two unknown dimensions; allowed is one -1");
+      if (open) t.fail("the new shape contains -1 more than once; at most one dimension may be -1");
       open = i;
       result.push_back(unknown_dim());
     } else {
       if (dim.is_constant() && dim.value() < 0)
-        t.fail(fmt::format("the new shape contains {}; allowed are -1 and above", dim.value()));
+        t.fail(fmt::format("the new shape contains {}; every dimension must be at least -1", dim.value()));
       result.push_back(dim);
     }
   }
@@ -53,7 +53,8 @@ void reshape(NodeTypes& t) {
     if (all.others.empty() && rest.others.empty()) {
       const bool fits = open ? rest.constant != 0 && all.constant % rest.constant == 0 : all.constant == rest.constant;
       if (!fits && !(open && all.constant == 0)) {
-        t.fail(fmt::format("{} has {} elements, which the new shape does not have", to_string(*x), all.constant));
+        t.fail(fmt::format("the input {} has {} elements, which do not fit the new shape {}", to_string(*x),
+                           all.constant, to_string(result)));
       }
     }
     if (open) result[*open] = divide(all, rest);
@@ -69,7 +70,7 @@ void flatten(NodeTypes& t) {
   const auto rank = static_cast<std::int64_t>(x->size());
   std::int64_t axis = t.node().int_or("axis", 1);
   if (axis < -rank || axis > rank)
-    t.fail(fmt::format("axis {} is out of range; allowed are {} to {}", axis, -rank, rank));
+    t.fail(fmt::format("axis {} is out of range; it must be between {} and {}", axis, -rank, rank));
   if (axis < 0) axis += rank;
   const auto split = static_cast<std::size_t>(axis);
   t.set_shape(0, {product(*x, 0, split), product(*x, split, x->size())});
@@ -127,7 +128,7 @@ void transpose(NodeTypes& t) {
   Shape result(x->rbegin(), x->rend());
   if (order) {
     if (order->size() != x->size()) {
-      t.fail(fmt::format("attribute `perm`: found {} numbers, allowed are {}", order->size(), x->size()));
+      t.fail(fmt::format("attribute `perm` has {} elements; it must have {}", order->size(), x->size()));
     }
     std::vector<bool> taken(x->size(), false);
     for (std::size_t i = 0; i < order->size(); ++i) {
@@ -170,7 +171,8 @@ void tile(NodeTypes& t) {
   if (x == nullptr) return;
   Shape result = *x;
   if (repeats && repeats->size() != x->size())
-    t.fail(fmt::format("it has {} repeats for an input of rank {}", repeats->size(), x->size()));
+    t.fail(fmt::format("it has {} repeats for an input of rank {}; there must be one repeat for each dimension",
+                       repeats->size(), x->size()));
   for (std::size_t i = 0; i < result.size(); ++i) result[i] = repeats ? result[i] * (*repeats)[i] : unknown_dim();
   t.set_shape(0, std::move(result));
 }
@@ -181,7 +183,7 @@ void depth_and_space(NodeTypes& t) {
   const std::int64_t block = t.node().int_or("blocksize", 0);
   if (x == nullptr || x->size() != 4) return;
   if (block < 1 || block > 1'000'000)
-    t.fail(fmt::format("attribute `blocksize`: found {}, allowed are 1 to 1000000", block));
+    t.fail(fmt::format("attribute `blocksize` is {}; it must be between 1 and 1000000", block));
   const Dim area = Dim(block) * block;
   const auto check_divides = [&](std::size_t axis, const Dim& parts) {
     const Dim& size = (*x)[axis];

@@ -23,7 +23,10 @@ void concat(NodeTypes& t) {
   bool known = true;
   for (std::size_t i = 0; i < count; ++i) {
     if (t.shape(i) == nullptr) return;
-    if (i > 0 && t.shape(i)->size() != t.shape(0)->size()) t.fail("inputs of different ranks");
+    if (i > 0 && t.shape(i)->size() != t.shape(0)->size()) {
+      t.fail(fmt::format("input 0 has rank {} and input {} has rank {}; all inputs must have the same rank",
+                         t.shape(0)->size(), i, t.shape(i)->size()));
+    }
     const auto part = t.contents(i);
     known = known && part.has_value();
     if (known) contents.insert(contents.end(), part->begin(), part->end());
@@ -42,7 +45,8 @@ void concat(NodeTypes& t) {
         continue;
       }
       if (result[k].is_constant() && part[k].is_constant() && result[k].value() != part[k].value()) {
-        t.fail(fmt::format("dimension {} is {} and {}; they have to be equal", k, result[k].value(), part[k].value()));
+        t.fail(fmt::format("dimension {} is {} in one input and {} in another; they must be equal", k,
+                           result[k].value(), part[k].value()));
       }
       if (part[k].is_constant() || is_unknown(result[k])) result[k] = part[k];
     }
@@ -60,7 +64,8 @@ void split(NodeTypes& t) {
   const std::size_t axis = t.axis(t.node().int_or("axis", 0), x->size());
   const bool given = t.node().attribute("split") != nullptr || t.has_input(1);
   const auto sizes = t.ints("split", 1);
-  if (sizes && sizes->size() != count) t.fail(fmt::format("it has {} sizes for {} outputs", sizes->size(), count));
+  if (sizes && sizes->size() != count)
+    t.fail(fmt::format("it has {} sizes for {} outputs; there must be one size for each output", sizes->size(), count));
   const Dim& size = (*x)[axis];
   const auto parts = static_cast<std::int64_t>(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -117,12 +122,12 @@ void slice(NodeTypes& t) {
   }
   if (!steps) steps.emplace(starts->size(), 1);
   if (axes->size() != starts->size() || steps->size() != starts->size() || (ends && ends->size() != starts->size())) {
-    t.fail("starts, ends, axes and steps have different lengths");
+    t.fail("starts, ends, axes and steps have different lengths; their lengths must be equal");
   }
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const std::size_t axis = t.axis((*axes)[i], x->size());
     const std::int64_t step = (*steps)[i];
-    if (step == 0) t.fail("a step of 0");
+    if (step == 0) t.fail("a step is 0; every step must be positive or negative");
     const Dim& size = (*x)[axis];
     if (!ends) {
       const bool prefix = ends_known && ends_known->size() == starts->size() && (*starts)[i] == 0 && step == 1;
@@ -191,8 +196,8 @@ void gather_elements(NodeTypes& t) {
   const Shape* x = t.shape(0);
   if (x != nullptr) static_cast<void>(t.axis(t.node().int_or("axis", 0), x->size()));
   if (x != nullptr && t.shape(1) != nullptr && t.shape(1)->size() != x->size()) {
-    t.fail(fmt::format("the indices have rank {} and the data have rank {}; they have to be equal", t.shape(1)->size(),
-                       x->size()));
+    t.fail(fmt::format("the indices have rank {} and the data have rank {}; these ranks must be equal",
+                       t.shape(1)->size(), x->size()));
   }
   if (t.shape(1) != nullptr) t.set_shape(0, *t.shape(1));
 }
@@ -203,7 +208,10 @@ void gather_nd(NodeTypes& t) {
   const Shape* indices = t.shape(1);
   if (x == nullptr || indices == nullptr || indices->empty() || !indices->back().is_constant()) return;
   const std::int64_t taken = (indices->back() + t.node().int_or("batch_dims", 0)).value();
-  if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) t.fail("the indices are longer than the data's rank");
+  if (taken < 0 || taken > static_cast<std::int64_t>(x->size())) {
+    t.fail(fmt::format("the indices select along {} dimensions, with the batch dimensions, but the data have rank {}",
+                       taken, x->size()));
+  }
   Shape result(indices->begin(), indices->end() - 1);
   result.insert(result.end(), x->begin() + taken, x->end());
   t.set_shape(0, std::move(result));
@@ -228,7 +236,7 @@ void pad(NodeTypes& t) {
     if (given) axes = *given;
   }
   if (pads && pads->size() != axes.size() * 2)
-    t.fail(fmt::format("it has {} pads for {} axes", pads->size(), axes.size()));
+    t.fail(fmt::format("it has {} pads for {} axes; there must be two pads for each axis", pads->size(), axes.size()));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::size_t axis = t.axis(axes[i], x->size());
     result[axis] = pads ? result[axis] + ((*pads)[i] + (*pads)[i + axes.size()]) : unknown_dim();
@@ -245,7 +253,8 @@ void center_crop_pad(NodeTypes& t) {
   if (const auto given = t.node().ints("axes")) axes = *given;
   const auto sizes = t.contents(1);
   if (sizes && sizes->size() != axes.size())
-    t.fail(fmt::format("it has {} sizes for {} axes", sizes->size(), axes.size()));
+    t.fail(
+        fmt::format("it has {} sizes for {} axes; there must be one size for each axis", sizes->size(), axes.size()));
   Shape result = *x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     result[t.axis(axes[i], x->size())] = sizes ? (*sizes)[i] : unknown_dim();
@@ -284,7 +293,7 @@ void resize(NodeTypes& t) {
   const auto sizes = has_sizes ? t.contents(3) : std::nullopt;
   const auto check_count = [&](std::string_view what, std::size_t count) {
     if (count == 0 || count == axes.size()) return;
-    t.fail(fmt::format("it has {} {} for {} axes", count, what, axes.size()));
+    t.fail(fmt::format("it has {0} {1} for {2} axes; there must be {2}", count, what, axes.size()));
   };
   if (sizes) check_count("sizes", sizes->size());
   if (scales) check_count("scales", scales->size());
@@ -297,7 +306,7 @@ void resize(NodeTypes& t) {
       dim = (*sizes)[i];
     } else if (scales && scales->size() == axes.size()) {
       const double scale = (*scales)[i];
-      if (!(scale > 0)) t.fail(fmt::format("a scale is {}; allowed are numbers above 0", scale));
+      if (!(scale > 0)) t.fail(fmt::format("a scale is {}; it must be above 0", scale));
       if (dim.is_constant()) {
         const double size = std::floor(static_cast<double>(dim.value()) * static_cast<float>(scale));
         if (!(size < 9e18)) t.fail("the new size exceeds 64 bits");

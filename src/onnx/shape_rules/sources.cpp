@@ -47,7 +47,7 @@ void constant_of_shape(NodeTypes& t) {
   if (!shape) return;
   for (const Dim& dim : *shape) {
     if (dim.is_constant() && dim.value() < 0)
-      t.fail(fmt::format("a dimension is {}; allowed are 0 and above", dim.value()));
+      t.fail(fmt::format("a dimension is {}; it must be at least 0", dim.value()));
   }
   t.set_shape(0, *shape);
   const auto fill = tensor == nullptr ? std::nullopt : tensor->ints();
@@ -104,7 +104,7 @@ Dim size_in(const NodeTypes& t, std::size_t input) {
   const auto size = t.contents(input);
   if (!size || size->size() != 1) return unknown_dim();
   if ((*size)[0].is_constant() && (*size)[0].value() < 0) {
-    t.fail(fmt::format("a size is {}; allowed are 0 and above", (*size)[0].value()));
+    t.fail(fmt::format("a size is {}; it must be at least 0", (*size)[0].value()));
   }
   return (*size)[0];
 }

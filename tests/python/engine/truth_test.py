@@ -938,7 +938,7 @@ def test_a_node_with_a_fault_is_judged_like_any_other(
 ) -> None:
     """Every fault is the verdict on its node, with the file's name; the other nodes are judged as usual."""
     text = {
-        "none": "attribute `negSlope`: found type string, allowed is float",
+        "none": "attribute `negSlope` has type string; it must have type float",
         "parser": "negSlope is string, and the plugin expects float32",
     }
     faulty = {
