@@ -24,14 +24,13 @@ void check_replaceable(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;  // If the status of a path cannot be read, writing to it fails later with the reason.
   if (const fs::file_status found = fs::status(path, ignored); fs::exists(found) && !fs::is_regular_file(found)) {
-    const char* const what = fs::is_directory(found) ? "it is a folder" : "it is a device, a pipe or a socket";
-    throw Error(path.string() + ": " + what + "; allowed are regular files and new names. Give the name of a file");
+    const char* const what = fs::is_directory(found) ? "this is a folder" : "this is a device, a pipe or a socket";
+    throw Error(path.string() + ": " + what + "; pass the name of a regular file or a new name");
   }
   // If standard output is redirected to a file, /dev/stdout is a link to a regular file, which belongs to the system.
   const std::string folder = fs::weakly_canonical(fs::absolute(path, ignored).parent_path(), ignored).string();
   if (folder == "/dev" || folder == "/proc" || folder.starts_with("/proc/")) {
-    throw Error(path.string() + ": " + folder +
-                " is a system folder; allowed are other folders. Give the name of a file elsewhere");
+    throw Error(path.string() + ": " + folder + " is a system folder; write the file to another folder");
   }
 }
 
@@ -89,7 +88,7 @@ void AtomicFile::commit() {
   struct ::stat existing {};
   if (::lstat(path_.c_str(), &existing) == 0 && S_ISREG(existing.st_mode) &&
       ::fchmod(descriptor_, existing.st_mode & 0777U) != 0) {
-    fail("cannot get the permissions of the file that it replaces");
+    fail("the permissions of the existing file cannot be copied to the new one");
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();

@@ -22,9 +22,10 @@ std::string list_text(const std::vector<Number>& values) {
   return text + "]";
 }
 
-Status refuse(const AttributeInfo& info, const AttributeValue& found, const std::string& allowed) {
-  return invalid_argument("attribute `" + std::string(info.name) + "`: found " + to_string(found) + ", allowed is " +
-                          allowed);
+Status refuse(const AttributeInfo& info, const AttributeValue& found, const std::string& required) {
+  const bool is_list = info.type == AttributeType::float_numbers || info.type == AttributeType::integers;
+  return invalid_argument("attribute `" + std::string(info.name) + "` is " + to_string(found) +
+                          (is_list ? "; each element must " : "; it must ") + required);
 }
 
 }  // namespace
@@ -67,14 +68,14 @@ std::string Range::to_string() const {
 
 Status check_attribute(const AttributeInfo& info, const AttributeValue& value) {
   if (type_of(value) != info.type) {
-    return invalid_argument("attribute `" + std::string(info.name) + "`: found type " +
-                            std::string(to_string(type_of(value))) + ", allowed is " +
+    return invalid_argument("attribute `" + std::string(info.name) + "` has type " +
+                            std::string(to_string(type_of(value))) + "; it must have type " +
                             std::string(to_string(info.type)));
   }
   const auto check_number = [&](double number) -> Status {
     if (info.range.contains(number)) return {};
     const std::string allowed = info.range.to_string();
-    return refuse(info, value, allowed.empty() ? "any number but NaN" : "a number " + allowed);
+    return refuse(info, value, allowed.empty() ? "not be NaN" : "be " + allowed);
   };
   switch (info.type) {
     case AttributeType::float_number: return check_number(std::get<float>(value));
@@ -88,7 +89,7 @@ Status check_attribute(const AttributeInfo& info, const AttributeValue& value) {
       for (const std::string_view choice : info.choices) {
         allowed += (allowed.empty() ? "" : ", ") + std::string(choice);
       }
-      return refuse(info, value, "one of " + allowed);
+      return refuse(info, value, "be one of " + allowed);
     }
     case AttributeType::float_numbers:
       for (const float number : std::get<std::vector<float>>(value)) {

@@ -94,14 +94,14 @@ namespace graft::report {
 [[nodiscard]] inline std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
                                                        bool is_lost_in_noise, bool is_empty, const Difference& worst) {
   if (!not_compared.empty() || !is_lost_in_noise) {
-    return fmt::format("nothing was compared of output '{}': {}", output,
+    return fmt::format("output '{}' was not compared: {}", output,
                        !not_compared.empty() ? not_compared
                        : is_empty            ? "it is empty in all runs"
-                                             : "in no run does it have an element that is finite in both models");
+                                             : "it has no element that is finite in both models in any run");
   }
   const std::string why =
       worst.undecided == 0 ? "it differs, but rounding alone changes the reference as much" : undecided_text(worst);
-  return fmt::format("nothing shows whether output '{}' is the same: {}", output, why);
+  return fmt::format("it is undecided whether output '{}' is the same: {}", output, why);
 }
 
 [[nodiscard]] inline std::string nothing_compared_text(const ComparedOutput& output) {

@@ -23,7 +23,7 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
     return refuse_order(type, names, "`" + std::string(type.ports[port].name) + "` " + why);
   };
   if (names.size() > order.ports_.size()) {
-    return refuse_order(type, names, "allowed are at most " + std::to_string(order.ports_.size()));
+    return refuse_order(type, names, "a plugin may have at most " + std::to_string(order.ports_.size()) + " inputs");
   }
   for (const std::string_view name : names) {
     std::size_t port = 0;
@@ -58,8 +58,9 @@ Status InputOrder::make(const OperatorType& type, std::span<const std::string_vi
       const bool has_type_of_first = !type.ports[port].type.constraint.empty() &&
                                      type.ports[port].type.constraint == type.ports[0].type.constraint;
       if (index_of_later && !has_type_of_first) {
-        return refuse(port, "may be left out before `" + std::string(type.ports[later].name) +
-                                "`, which only an input of the type of `" + std::string(type.ports[0].name) + "` may");
+        return refuse(port, "is optional and comes before `" + std::string(type.ports[later].name) +
+                                "`; only an input with the type constraint of `" + std::string(type.ports[0].name) +
+                                "` may be left out before another input");
       }
     }
   }

@@ -144,14 +144,14 @@ Status check_attributes(const OperatorType& type, std::span<const NamedAttribute
     if (info == nullptr) {
       std::string known;
       for (const AttributeInfo& each : type.attributes) known += (known.empty() ? "" : ", ") + std::string(each.name);
-      return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(name) + "`; it has " +
-                              (known.empty() ? "none" : known));
+      return invalid_argument(std::string(type.name) + " has no attribute `" + std::string(name) + "`; " +
+                              (known.empty() ? "it has no attributes" : "its attributes are " + known));
     }
     if (Status status = check_attribute(*info, value); !status.ok()) return status;
     for (const auto& [earlier_name, earlier_value] : values.first(i)) {
       if (earlier_name == name && earlier_value != value) {
-        return invalid_argument("attribute `" + std::string(name) + "`: found both " + to_string(earlier_value) +
-                                " and " + to_string(value) + ", allowed is one value");
+        return invalid_argument("attribute `" + std::string(name) + "` has two different values, " +
+                                to_string(earlier_value) + " and " + to_string(value) + "; set only one of them");
       }
     }
   }
@@ -214,7 +214,7 @@ Status check_narrow_sizes(const Operator& op, const Problem& problem) {
       return unsupported(std::string(type.name) + ": `" +
                          std::string(type.ports[type.input_count() + dim.size_output()].name) + "` can reach " +
                          std::to_string(largest) +
-                         ", allowed is 2147483647 because sizes in this TensorRT have 32 bits");
+                         "; it may be at most 2147483647, because sizes in this release of TensorRT have 32 bits");
     }
   }
   return {};
@@ -247,8 +247,8 @@ Status read_extents(const Operator& op, const Problem& problem, std::span<const 
     if (size >= 0 && size <= largest) return size;
     const OperatorType& type = op.type();
     wrong = std::string(type.name) + ": size output `" +
-            std::string(type.ports[type.input_count() + dim.size_output()].name) + "` holds " + std::to_string(size) +
-            ", allowed is 0 to " + std::to_string(largest);
+            std::string(type.ports[type.input_count() + dim.size_output()].name) + "` is " + std::to_string(size) +
+            "; it must be between 0 and " + std::to_string(largest);
     return std::int64_t{0};
   };
   if (Status status = extents_of(op, problem.inputs, {}, size_of, outputs); !status.ok()) return status;
@@ -298,7 +298,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     const Extents& found = problem.outputs[i].extents;
     if (found == allowed[i]) continue;
     return invalid_argument(std::string(op.type().name) + ": output " + std::to_string(i) + " has shape " +
-                            to_string(found) + ", allowed is " + to_string(allowed[i]));
+                            to_string(found) + "; it must have shape " + to_string(allowed[i]));
   }
   for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
     const std::optional<std::size_t> input = op.aliased_input(i);
@@ -306,7 +306,7 @@ Status check_shapes(const Operator& op, const Problem& problem) {
     const OperatorType& type = op.type();
     const bool is_given = *input < problem.inputs.size();
     return invalid_argument(std::string(type.name) + ": `" + type.input_name(*input) + "` is " +
-                            (is_given ? to_string(problem.inputs[*input]) : "left out") + ", allowed is " +
+                            (is_given ? to_string(problem.inputs[*input]) : "left out") + "; it must be " +
                             to_string(problem.outputs[i]) + ", because `" +
                             std::string(type.ports[type.input_count() + i].name) + "` uses the memory of this input");
   }
@@ -359,11 +359,12 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
     if (matches) return {};
   }
   std::string found;
-  for (const TensorDesc& desc : problem.inputs) found += to_string(desc) + ", ";
-  for (const TensorDesc& desc : problem.outputs) found += to_string(desc) + ", ";
+  for (const std::span<const TensorDesc> tensors : {problem.inputs, problem.outputs}) {
+    for (const TensorDesc& desc : tensors) found += (found.empty() ? "" : ", ") + to_string(desc);
+  }
   std::string allowed;
-  for (const TypeRow& row : type.type_rows) allowed += "; " + describe_row(type, row);
-  return unsupported(std::string(type.name) + " does not take " + found + "allowed" + allowed);
+  for (const TypeRow& row : type.type_rows) allowed += (allowed.empty() ? "" : "; ") + describe_row(type, row);
+  return unsupported(std::string(type.name) + " does not take " + found + "; it supports " + allowed);
 }
 
 namespace {
@@ -399,8 +400,8 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
       attributes.push_back(given);
     } else if (field->attribute.empty()) {
       if (type_of(given.value) != field->type) {
-        return invalid_argument("attribute `" + std::string(given.name) + "`: found type " +
-                                std::string(to_string(type_of(given.value))) + ", allowed is " +
+        return invalid_argument("attribute `" + std::string(given.name) + "` has type " +
+                                std::string(to_string(type_of(given.value))) + "; it must have type " +
                                 std::string(to_string(field->type)));
       }
       to_translate.push_back(given);

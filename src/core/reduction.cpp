@@ -11,12 +11,12 @@ Status plan_reduction(const Extents& extents, std::span<const std::int64_t> axes
   std::array<bool, Extents::max_rank> reduced{};
   for (const std::int64_t axis : axes) {
     if (axis < -rank || axis >= rank) {
-      return invalid_argument("attribute `axes`: found " + std::to_string(axis) + ", allowed is " +
-                              std::to_string(-rank) + " to " + std::to_string(rank - 1) + " for rank " +
+      return invalid_argument("attribute `axes` contains " + std::to_string(axis) + "; each axis must be between " +
+                              std::to_string(-rank) + " and " + std::to_string(rank - 1) + " for rank " +
                               std::to_string(rank));
     }
     bool& flag = reduced[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)];
-    if (flag) return invalid_argument("attribute `axes`: axis " + std::to_string(axis) + " is named twice");
+    if (flag) return invalid_argument("attribute `axes` contains axis " + std::to_string(axis) + " twice");
     flag = true;
   }
 

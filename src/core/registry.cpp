@@ -74,8 +74,8 @@ Status check_type(const OperatorType& type) {
   const std::string name = type.name.empty() ? "an operator without a name" : "operator " + std::string(type.name);
   if (type.name.empty() || type.create == nullptr) return invalid_argument(name + " has an incomplete definition");
   if (type.ports.size() > TypeRow::max_ports) {
-    return invalid_argument(name + " has " + std::to_string(type.ports.size()) + " inputs and outputs; allowed are " +
-                            std::to_string(TypeRow::max_ports));
+    return invalid_argument(name + " has " + std::to_string(type.ports.size()) +
+                            " inputs and outputs; it may have at most " + std::to_string(TypeRow::max_ports));
   }
   for (const TypeRow& row : type.type_rows) {
     if (row.count == type.ports.size()) continue;
@@ -112,8 +112,8 @@ Status check_names(const OperatorType& added, const OperatorType& known, const s
     return invalid_argument(std::move(message));
   }
   if (added.onnx_form && known.onnx_form && added.onnx_form->name == known.onnx_form->name) {
-    message.append(" computes ONNX's ").append(added.onnx_form->name).append(", as ").append(known.name);
-    message.append(", an ").append(owner).append(", does");
+    message.append(" computes ONNX's ").append(added.onnx_form->name).append(", which ").append(known.name);
+    message.append(", an ").append(owner).append(", already computes");
     return invalid_argument(std::move(message));
   }
   return {};

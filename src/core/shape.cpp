@@ -79,7 +79,7 @@ Dim Dim::make(Kind kind, const Dim& left, const Dim& right) {
 
 Dim data_size(std::size_t output, const Dim& optimum, const Dim& largest) {
   if (optimum.kind() == Dim::Kind::data_size || largest.kind() == Dim::Kind::data_size) {
-    throw std::domain_error("the optimum and the largest value of a size do not depend on data");
+    throw std::domain_error("the optimum and the largest value of a size must not depend on data");
   }
   Dim result(static_cast<std::int64_t>(output));
   result.node_ = std::make_shared<const Dim::Node>(Dim::Node{Dim::Kind::data_size, std::string(), optimum, largest});
@@ -162,12 +162,12 @@ Extents::Extents(std::initializer_list<std::int64_t> values) {
 
 Status Extents::make(const std::vector<std::int64_t>& values, Extents& result) {
   if (values.size() > static_cast<std::size_t>(max_rank)) {
-    return invalid_argument("a tensor has at most " + std::to_string(max_rank) + " dimensions, found " +
+    return invalid_argument("a tensor may have at most " + std::to_string(max_rank) + " dimensions; found " +
                             std::to_string(values.size()));
   }
   Extents made;
   for (const std::int64_t value : values) {
-    if (value < 0) return invalid_argument("a dimension is at least 0, found " + std::to_string(value));
+    if (value < 0) return invalid_argument("a dimension must be at least 0; found " + std::to_string(value));
     made.push_back(value);
   }
   result = made;

@@ -368,7 +368,7 @@ def test_outputs_that_are_always_empty_end_as_in_verify(graft, detector, tmp_pat
     onnx.save(model, detector)
     command = ("convert", detector, "-o", tmp_path / "out.onnx", "--cut", "--plugins", "never")
     answer = graft(*command)
-    why = "nothing was compared of output 'chosen': it is empty in all runs"
+    why = "output 'chosen' was not compared: it is empty in all runs"
     assert answer.code == 1
     assert why in " ".join(answer.err.split())
     (_, comparison) = next_commands(answer)
@@ -407,7 +407,7 @@ def test_why_nothing_is_compared_of_random_numbers(graft, tmp_path, name):
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 8])], [("y", ["found"])], constants)
     cut = graft("convert", model, "-o", tmp_path / "out.onnx", "--cut", "--json").json["cut"]
     assert cut["verified"] == "nothing_compared"
-    why = f"nothing was compared of output 'y': it depends on the random numbers of node 'noise' ({name})"
+    why = f"output 'y' was not compared: it depends on the random numbers of node 'noise' ({name})"
     assert cut["not_verified"] == why
     text = " ".join(graft("convert", model, "-o", tmp_path / "out.onnx", "--cut").err.split())
     assert f"the halves were run, and {why}" in text

@@ -897,7 +897,10 @@ def wrong_axis(path):
     [
         (wrong_gate, "node 'unwired' (my::GatedTanh): GatedTanh takes 2 inputs, found 1"),
         (wrong_factor, "node 'it' (my::PixelUnshuffle): "),
-        (wrong_axis, "node 'y' (graft::L2Normalize): attribute `axes`: found 7, allowed is -4 to 3 for rank 4"),
+        (
+            wrong_axis,
+            "node 'y' (graft::L2Normalize): attribute `axes` contains 7; each axis must be between -4 and 3 for rank 4",
+        ),
     ],
 )
 def test_a_wrong_node_is_bad_input_for_every_command(graft, tmp_path, write, named):

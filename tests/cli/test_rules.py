@@ -487,9 +487,12 @@ BAD = [
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),
     (
         "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon: -1}\n",
-        "allowed is a number at least 0 and finite",
+        "attribute `epsilon` is -1; it must be at least 0 and finite",
     ),
-    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon_mode: mx}\n", "allowed"),
+    (
+        "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon_mode: mx}\n",
+        "it must be one of max, norm, add",
+    ),
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alhpa: 1}\n", "did you mean `alpha`?"),
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),

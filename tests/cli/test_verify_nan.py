@@ -136,7 +136,7 @@ def test_where_nothing_is_finite_nothing_is_called_the_same(graft, data, tmp_pat
     assert np.isnan(run(roots, x)).all() and np.isnan(run(logarithms, x)).all()
     answer = graft("verify", roots, logarithms, "--data", argument, *layers, code=1)
     assert "nothing compared" in answer.out
-    assert "nothing was compared of output 'y'" in answer.err
+    assert "output 'y' was not compared" in answer.err
     answer = graft("verify", roots, logarithms, "--data", argument, "--json", *layers).json
     assert not answer["equal"]
     if layers:
@@ -189,7 +189,7 @@ def test_two_empty_outputs_are_not_called_the_same(graft, data, tmp_path, layers
     x, argument = data([1, 2, 3, 4])
     assert run(reference, x).size == run(candidate, x).size == 0
     answer = graft("verify", reference, candidate, "--data", argument, *layers, code=1)
-    assert "nothing was compared of output 'y': it is empty in all runs; use other data" in " ".join(answer.err.split())
+    assert "output 'y' was not compared: it is empty in all runs; use other data" in " ".join(answer.err.split())
     # One of the runs has elements to compare.
     np.save(tmp_path / "two.npy", np.array([[1] * 8, [300] * 8], np.float32))
     assert graft("verify", reference, reference, "--data", f"x={tmp_path}/two.npy", *layers).code == 0
@@ -206,7 +206,7 @@ def test_what_is_empty_on_synthetic_inputs_names_the_range(graft, tmp_path):
     answer = graft("verify", path, path, "--range", "x=0.1..0.9", code=1)
     assert run(path, np.full(3, 0.9, np.float32)).size == 0
     expected = "it is empty in all runs; use real inputs with --data, or other numbers, for example --range NAME=1..5"
-    assert f"nothing was compared of output 'y': {expected}" in " ".join(answer.err.split())
+    assert f"output 'y' was not compared: {expected}" in " ".join(answer.err.split())
     assert run(path, np.full(3, 1, np.float32)).size == 1
     assert graft("verify", path, path, "--range", "x=1..5").code == 0
 

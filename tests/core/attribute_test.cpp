@@ -70,13 +70,12 @@ TEST(Attributes, WrongOnesAreRefusedByName) {
     EXPECT_FALSE(status.ok());
     return status.message();
   };
-  EXPECT_THAT(message("slope", 1.0F), HasSubstr("no attribute `slope`; it has axes, epsilon"));
-  EXPECT_THAT(message("epsilon", std::int64_t{1}), HasSubstr("`epsilon`: found type int, allowed is float"));
-  EXPECT_THAT(message("epsilon", -0.5F), HasSubstr("found -0.5, allowed is a number at least 0"));
+  EXPECT_THAT(message("slope", 1.0F), HasSubstr("no attribute `slope`; its attributes are axes, epsilon"));
+  EXPECT_THAT(message("epsilon", std::int64_t{1}), HasSubstr("`epsilon` has type int; it must have type float"));
+  EXPECT_THAT(message("epsilon", -0.5F), HasSubstr("`epsilon` is -0.5; it must be at least 0"));
   EXPECT_THAT(message("epsilon", std::numeric_limits<float>::quiet_NaN()), HasSubstr("`epsilon`: found nan"));
   EXPECT_THAT(message("epsilon", std::numeric_limits<float>::infinity()), HasSubstr("finite"));
-  EXPECT_THAT(message("epsilon_mode", std::string("min")),
-              HasSubstr("found \"min\", allowed is one of max, norm, add"));
+  EXPECT_THAT(message("epsilon_mode", std::string("min")), HasSubstr("is \"min\"; it must be one of max, norm, add"));
   EXPECT_THAT(message("axes", std::vector<std::int64_t>{}), HasSubstr("`axes`"));
   EXPECT_EQ(op->get("epsilon"), AttributeValue(1e-12F)) << "a refused value leaves the old one";
 }
@@ -106,7 +105,8 @@ TEST(Check, RefusesWrongTypesShapesAndCounts) {
     EXPECT_THAT(check({huge}, {huge}).message(), HasSubstr("more elements than any device can hold"));
   }
   const TensorDesc vector{DType::f32, Layout::linear, {7}};
-  EXPECT_THAT(check({vector}, {vector}).message(), HasSubstr("allowed is -1 to 0 for rank 1"));
+  EXPECT_THAT(check({vector}, {vector}).message(),
+              HasSubstr("contains 1; each axis must be between -1 and 0 for rank 1"));
   const TensorDesc flat{DType::i8, Layout::chw32, {2, 3, 4}};
   EXPECT_FALSE(check({flat}, {flat}).ok()) << "channel-vector layouts are for four dimensions";
 }

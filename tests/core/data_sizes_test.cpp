@@ -76,8 +76,9 @@ TEST(DataSizes, AreReadFromWhatTheKernelWrote) {
     ASSERT_TRUE(extents_with<std::int32_t>(static_cast<std::int32_t>(size), extents).ok());
     EXPECT_EQ(extents[1], (Extents{size, 3}));
   }
-  EXPECT_THAT(extents_with<std::int64_t>(9, extents).message(), HasSubstr("`count` holds 9, allowed is 0 to 8"));
-  EXPECT_THAT(extents_with<std::int32_t>(-1, extents).message(), HasSubstr("`count` holds -1, allowed is 0 to 8"));
+  EXPECT_THAT(extents_with<std::int64_t>(9, extents).message(), HasSubstr("`count` is 9; it must be between 0 and 8"));
+  EXPECT_THAT(extents_with<std::int32_t>(-1, extents).message(),
+              HasSubstr("`count` is -1; it must be between 0 and 8"));
 }
 
 TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
@@ -85,7 +86,7 @@ TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
   const std::array inputs{TensorDesc{.dtype = DType::f32, .extents = {8}}};
   std::array outputs{TensorDesc{.dtype = DType::f32, .extents = {7}}, TensorDesc{.dtype = DType::f32, .extents = {3}},
                      TensorDesc{.dtype = DType::i64, .extents = {}}};
-  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("has shape 7, allowed is 8"));
+  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(), HasSubstr("has shape 7; it must have shape 8"));
   outputs[0].extents = {8};
   EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
   outputs[2].dtype = DType::f32;
@@ -100,9 +101,9 @@ TEST(DataSizes, OutputsHaveTheirLargestSizeInProblems) {
   outputs[2].dtype = DType::i64;
   EXPECT_TRUE(OperatorOf<Sized>().check({inputs, outputs}).ok());
   outputs[2].dtype = DType::i32;
-  EXPECT_THAT(
-      OperatorOf<Sized>().check({inputs, outputs}).message(),
-      HasSubstr("`count` can reach 2147483648, allowed is 2147483647 because sizes in this TensorRT have 32 bits"));
+  EXPECT_THAT(OperatorOf<Sized>().check({inputs, outputs}).message(),
+              HasSubstr("`count` can reach 2147483648; it may be at most 2147483647, because sizes in this release of "
+                        "TensorRT have 32 bits"));
 }
 
 }  // namespace

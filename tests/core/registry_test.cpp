@@ -77,9 +77,9 @@ TEST(Registry, RefusesDropInsWhoseInputsAreNotTheOperators) {
       {{"x", "w", "b", "b"}, "`b` appears twice"},
       {{"w", "x"}, "`x` must be the first input"},
       {{"", "x", "w"}, "`x` must be the first input"},
-      {{"x", "w", "b", "m"}, "`i` may be left out before `m`"},
-      {{"x", "w", "b", "m", "i"}, "`i` may be left out before `m`"},
-      {Names(33, ""), "allowed are at most 32"},
+      {{"x", "w", "b", "m"}, "`i` is optional and comes before `m`"},
+      {{"x", "w", "b", "m", "i"}, "`i` is optional and comes before `m`"},
+      {Names(33, ""), "a plugin may have at most 32 inputs"},
   };
   for (const auto& [inputs, message] : wrong) EXPECT_THAT(added(inputs), HasSubstr(message));
   EXPECT_EQ(operators().size(), before);

@@ -193,12 +193,12 @@ TEST(OnnxFiles, OnlyRegularFilesAreReplaced) {
   fs::create_symlink("pipe", folder / "to_pipe");
   for (const char* name : {"pipe", "to_pipe"}) {
     const std::string error = error_of([&] { onnx::write_onnx(model, folder / name); });
-    EXPECT_NE(error.find(std::string(name) + ": it is a device, a pipe"), std::string::npos) << error;
+    EXPECT_NE(error.find(std::string(name) + ": this is a device, a pipe"), std::string::npos) << error;
   }
   EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
   EXPECT_EQ(folder.file_count(), 2U);
   const std::string inside = error_of([&] { onnx::write_onnx(model, folder / ""); });
-  EXPECT_NE(inside.find("it is a folder"), std::string::npos) << inside;
+  EXPECT_NE(inside.find("this is a folder"), std::string::npos) << inside;
 }
 
 // A link in untrusted files may refer to any of the user's files.
@@ -310,7 +310,7 @@ TEST(OnnxFiles, AMissingFolderIsNotToBeCorrectedInTheModel) {
   } catch (const Error& error) {
     const std::string message = error.what();
     EXPECT_NE(message.find("No such file or directory\nCopy the whole file to "), std::string::npos) << message;
-    EXPECT_EQ(message.find("Correct it"), std::string::npos) << message;
+    EXPECT_EQ(message.find("Correct this"), std::string::npos) << message;
   }
 }
 

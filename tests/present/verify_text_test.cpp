@@ -62,9 +62,8 @@ TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
   const auto counted = HasSubstr("1 of 20 elements differ where rounding alone makes the reference NaN or infinite");
   EXPECT_THAT(report::difference_text(difference), counted);
   EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), counted);
-  EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false),
-              Not(HasSubstr("nothing was compared")));
-  EXPECT_THAT(nothing_compared_warning("y", "", false, false, difference, false), HasSubstr("nothing was compared"));
+  EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), Not(HasSubstr("was not compared")));
+  EXPECT_THAT(nothing_compared_warning("y", "", false, false, difference, false), HasSubstr("was not compared"));
   EXPECT_THAT(nothing_compared_warning("y", "", false, true, verify::Difference(), false),
               AllOf(HasSubstr("output 'y': it is empty in all runs;"), HasSubstr("--range NAME=1..5")));
 }

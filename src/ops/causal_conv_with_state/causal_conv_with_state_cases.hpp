@@ -100,9 +100,9 @@ namespace graft::ops {
   add(ops[0], DType::i8, {2, 6, 9}, 4, 2, "").refused = "does not take";
   add(ops[0], DType::f32, {1 << 16, 1 << 15, 0}, 4, 0, "_rows").refused = "allowed is at most 2147483647 channels";
   add(in_place, DType::f32, {2, 6, 9}, 4, 1, "_no_state").refused =
-      "`past_state` is left out, allowed is f32 2x6x3, because `present_state` uses the memory of this input";
+      "`past_state` is left out; it must be f32 2x6x3, because `present_state` uses the memory of this input";
   add(in_place, DType::f32, {2, 6, 9}, 4, 2, "_empty_state").inputs[CausalConvWithState::past_state].extents = {0};
-  cases.back().refused = "`past_state` is f32 0, allowed is f32 2x6x3";
+  cases.back().refused = "`past_state` is f32 0; it must be f32 2x6x3";
   return cases;
 }
 

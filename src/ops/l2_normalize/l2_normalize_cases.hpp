@@ -142,9 +142,10 @@ namespace graft::ops {
     add({dtype, layout, {2, 40, 4, 16}}, {1}, "_huge", Fill::huge);
     add({dtype, layout, {2, 40, 4, 16}}, {1}, "_tiny", Fill::tiny);
   }
-  add({DType::f32, Layout::linear, {2, 3}}, {2}).refused = "found 2, allowed is -2 to 1 for rank 2";
-  add({DType::f32, Layout::linear, {2, 3}}, {-3}).refused = "found -3, allowed is -2 to 1 for rank 2";
-  add({DType::f32, Layout::linear, {2, 3}}, {1, -1}).refused = "axis -1 is named twice";
+  add({DType::f32, Layout::linear, {2, 3}}, {2}).refused = "contains 2; each axis must be between -2 and 1 for rank 2";
+  add({DType::f32, Layout::linear, {2, 3}}, {-3}).refused =
+      "contains -3; each axis must be between -2 and 1 for rank 2";
+  add({DType::f32, Layout::linear, {2, 3}}, {1, -1}).refused = "contains axis -1 twice";
   add({DType::i32, Layout::linear, {2, 3}}, {1}).refused = "does not take i32 2x3";
   add({DType::f16, Layout::linear, {32771, 64, 32, 32}}, {1}).large = true;
   add({DType::i8, Layout::linear, {524309, 4099}}, {1}).large = true;

@@ -199,12 +199,12 @@ struct RefusedField {
 
 TEST(PluginFields, OutOfRangeValuesAreRefusedByName) {
   const RefusedField refused[] = {
-      {"L2Normalize", "epsilon", -1.0F, "`epsilon`: found -1"},
+      {"L2Normalize", "epsilon", -1.0F, "`epsilon` is -1"},
       {"L2Normalize", "epsilon_mode", std::string("maximum"), "one of max, norm, add"},
       {"L2Normalize", "axes", std::vector<std::int64_t>{}, "`axes`: found"},
-      {"L2Normalize", "x_scale", 0.0F, "`x_scale`: found 0"},
+      {"L2Normalize", "x_scale", 0.0F, "`x_scale` is 0"},
       {"LeakyReLU", "alpha", std::numeric_limits<float>::quiet_NaN(), "`alpha`"},
-      {"L2NormHelper", "op_type", std::int64_t{2}, "`op_type`: found 2"},
+      {"L2NormHelper", "op_type", std::int64_t{2}, "`op_type` is 2"},
   };
   for (const RefusedField& field : refused) {
     SCOPED_TRACE(std::string(field.plugin) + " " + field.field);
@@ -223,7 +223,7 @@ TEST(PluginFields, AnAxisOutsideTheRankIsRefusedWhenTheRankIsKnown) {
   EXPECT_THROW(static_cast<void>(
                    build_plugin(*library().find("L2Normalize"), {{"axes", std::vector<std::int64_t>{2}}}, {&input, 1})),
                Error);
-  EXPECT_THAT(library().take_log(), Contains(HasSubstr("found 2, allowed is -2 to 1")));
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("contains 2; each axis must be between -2 and 1")));
 }
 
 TEST(PluginFields, NarrowIntegersWiden) {
