@@ -390,8 +390,8 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
     for (const DropInField& field : drop_in->fields) {
       const auto is_it = [&](const NamedAttribute& given) { return given.name == field.name; };
       if (!field.is_required || std::any_of(fields.begin(), fields.end(), is_it)) continue;
-      return invalid_argument("`" + std::string(field.name) + "` is required and missing: " +
-                              std::string(drop_in->plugin_name) + " has no default for it");
+      return invalid_argument("attribute `" + std::string(field.name) + "` is required and missing, because " +
+                              std::string(drop_in->plugin_name) + " has no default for it; set it");
     }
   }
   for (const NamedAttribute& given : fields) {
@@ -428,7 +428,7 @@ Status make_operator(const OperatorType& type, const DropIn* drop_in, std::span<
         if (field.attribute == info.name) name = field.name;
       }
     }
-    return invalid_argument("`" + name + "` is required and missing: " + std::string(info.doc));
+    return invalid_argument("attribute `" + name + "` is required and missing: " + std::string(info.doc));
   }
   auto op = type.create();
   if (Status status = op->set(attributes); !status.ok()) return {status.code(), in_words_of(drop_in, status.message())};

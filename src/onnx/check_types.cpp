@@ -53,7 +53,7 @@ std::optional<std::string> type_fault_in(const Node& node, std::int64_t opset) {
     const std::size_t first = first_of.emplace(letter, i).first->second;
     const Value& other = *node.inputs[first];
     if (*other.type != *input->type) {
-      return fmt::format("inputs {} and {} of {} must have the same type, found {} '{}' and {} '{}'", first, i,
+      return fmt::format("inputs {} and {} of {} must have the same type, but are {} '{}' and {} '{}'", first, i,
                          node.op_type, to_string(*other.type), other.name, to_string(*input->type), input->name);
     }
     if (opset >= first_known && !allowed->contains(*input->type) && !is_allowed_later(node, i, *input->type)) {

@@ -52,7 +52,7 @@ std::vector<std::string> contradicted_shape_warnings(const Model& model) {
   for (std::size_t i = 0; i < std::min(few, found.size()); ++i) {
     warnings.push_back(
         fmt::format("{}: the file declares the shape {} for '{}', but from inputs and nodes Graft infers {} and uses "
-                    "this shape; correct it in the program that wrote the model",
+                    "this shape; correct the declared shape in the program that wrote the model",
                     model.source, to_string(found[i].declared), found[i].tensor, to_string(found[i].inferred)));
   }
   if (found.size() > few) {

@@ -153,7 +153,7 @@ class Inliner {
       }
       const std::int32_t type = onnx_type_of(*given);
       if (type != 0 && reference->onnx_type != 0 && type != reference->onnx_type) {
-        throw Error(fmt::format("{}: attribute `{}`: found type {}, which the body of function {} does not accept",
+        throw Error(fmt::format("{}: attribute `{}` has type {}, which the body of function {} does not accept",
                                 describe(call_), reference->name, given->kind(), to_string(function_.key)));
       }
       copy.attributes[name] = graft::onnx::copy_attribute(*given);

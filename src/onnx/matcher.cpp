@@ -617,7 +617,7 @@ class Search {
       if (!constant) return fail(fmt::format("{} is not a constant, the pattern needs one for @{}", where, name->name));
       return bind(name->name, *constant, where, next);
     }
-    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute, the pattern needs a value", where));
+    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute, the pattern needs a tensor", where));
     if (const auto* name = std::get_if<FreeName>(&expression.form)) {
       Value* value = skip_transparent(slot.value);
       const auto [entry, is_new] = values_.emplace(name->name, value);
@@ -625,7 +625,7 @@ class Search {
         const auto a = entry->second->constant();
         const auto b = value->constant();
         if (!a || !b || !same_constant(*a, *b)) {
-          return fail(fmt::format("{} is '{}', the pattern needs {}, which is '{}' here", where, value->name,
+          return fail(fmt::format("{} is '{}', the pattern needs {}, which is '{}' in this match", where, value->name,
                                   name->name, entry->second->name));
         }
       }
@@ -654,8 +654,8 @@ class Search {
   bool bind(const std::string& name, const TensorData& constant, const std::string& where, const Continuation& next) {
     const auto [entry, is_new] = constants_.emplace(name, constant);
     if (!is_new && !same_constant(entry->second, constant)) {
-      return fail(fmt::format("{} is {}, the pattern needs @{}, which is {}", where, short_text(constant), name,
-                              short_text(entry->second)));
+      return fail(fmt::format("{} is {}, the pattern needs @{}, which is {} in this match", where, short_text(constant),
+                              name, short_text(entry->second)));
     }
     if (next()) return true;
     if (is_new) constants_.erase(name);

@@ -309,7 +309,8 @@ class Reader {
       if (entry.key() == "offset") offset = read_number(entry.value(), "offset", what);
       if (entry.key() == "length") length = read_number(entry.value(), "length", what);
     }
-    if (bits_of(type) == 0) fail(fmt::format("{}: element type {} cannot be external data", what, to_string(type)));
+    if (bits_of(type) == 0)
+      fail(fmt::format("{}: elements of type {} cannot be stored as external data", what, to_string(type)));
     const auto& file = external_file(location, what);
     const auto size = static_cast<std::int64_t>(file->view().size());
     const std::int64_t wanted = count_bytes(type, elements, what);
@@ -522,7 +523,8 @@ class Reader {
     }
     for (::onnx::ValueInfoProto& info : *proto.mutable_output()) {
       Value* value = graph.find(info.name());
-      if (value == nullptr) fail(fmt::format("graph output '{}' is not defined", info.name()));
+      if (value == nullptr)
+        fail(fmt::format("no node, input or initializer defines the graph output '{}'", info.name()));
       graph.add_output(*value);
       if (value->graph == &graph && !value->is_input && !value->initializer) read_type(info, *value);
     }
@@ -688,7 +690,7 @@ class Reader {
     function.key = {standard_domain(proto.domain()), proto.name(), proto.overload()};
     const std::string outer_where = where_;
     where_ = fmt::format("function {}::{}: ", function.key.domain, function.key.name);
-    if (function.key.name.empty()) fail("it has no name");
+    if (function.key.name.empty()) fail("the function has no name");
     function.doc = proto.doc_string();
     function.metadata = to_map(proto.metadata_props());
     function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
@@ -709,7 +711,7 @@ class Reader {
     }
     for (const std::string& name : proto.output()) {
       Value* value = body.find_local(name);
-      if (value == nullptr) fail(fmt::format("output '{}' is not defined", name));
+      if (value == nullptr) fail(fmt::format("no node or input of the function defines its output '{}'", name));
       body.add_output(*value);
     }
     try {

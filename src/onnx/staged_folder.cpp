@@ -63,7 +63,7 @@ void StagedFolder::fail() const {
 }
 
 void StagedFolder::fail_taken() const {
-  throw Error(fmt::format("{}: it exists already and was not changed\nGive another name", target_.string()));
+  throw Error(fmt::format("{}: it exists already and was not changed\nPass another name", target_.string()));
 }
 
 }  // namespace graft::onnx

@@ -149,7 +149,7 @@ FAULTS = {
     "perm": (helper.make_node("Transpose", ["x"], ["y"], name="n", perm=[0, 0]), "axis 0 is given twice"),
     "type": (
         helper.make_node("Add", ["x", "i"], ["y"], name="n"),
-        "inputs 0 and 1 of Add must have the same type, found f32 'x' and i64 'i'",
+        "inputs 0 and 1 of Add must have the same type, but are f32 'x' and i64 'i'",
     ),
 }
 
@@ -262,13 +262,13 @@ WRONG_TYPES = {
         17,
         "Add",
         ["f32", "i64"],
-        "inputs 0 and 1 of Add must have the same type, found f32 'a' and i64 'b'",
+        "inputs 0 and 1 of Add must have the same type, but are f32 'a' and i64 'b'",
     ),
     "before 13": (
         11,
         "Mul",
         ["f32", "i32"],
-        "inputs 0 and 1 of Mul must have the same type, found f32 'a' and i32 'b'",
+        "inputs 0 and 1 of Mul must have the same type, but are f32 'a' and i32 'b'",
     ),
     "not allowed": (
         17,

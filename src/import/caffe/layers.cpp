@@ -699,7 +699,7 @@ void tile(LayerConverter& layer) {
 
 constexpr std::array general_entries = {
     LayerEntry{"AbsVal", absolute},
-    LayerEntry{"ArgMax", arg_max, 0, "argmax_param", "Indices are f32 numbers."},
+    LayerEntry{"ArgMax", arg_max, 0, "argmax_param", "Indices have type f32."},
     LayerEntry{"BNLL", binomial_log},
     LayerEntry{"BatchNorm", batch_norm, 3, "batch_norm_param",
                "`use_global_stats: false` is refused, because it needs the statistics of a training batch."},

@@ -15,7 +15,8 @@ struct Reason {
   std::string_view text;   ///< The message; {} stands for the setting that names the outputs.
 };
 
-constexpr std::string_view no_text = "ONNX and TensorRT compute only numbers; process strings before the network";
+constexpr std::string_view no_text =
+    "TensorRT has no operators for strings; process the strings before the network and make numeric tensors its inputs";
 constexpr std::string_view is_input_pipeline =
     "it belongs to the input pipeline; freeze only the network after its placeholders";
 constexpr std::string_view is_random =
