@@ -569,7 +569,7 @@ class Search {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (!listed[i] && !call.takes_more && !slots[i].absent()) {
         constants_ = before;
-        return fail(fmt::format("{}: it has an input {}, the pattern has none", describe(node), i), There::nearly);
+        return fail(fmt::format("{}: it has an input {}; the pattern has none", describe(node), i), There::nearly);
       }
     }
     matched_.push_back(&node);
@@ -607,17 +607,17 @@ class Search {
     }
     if (const auto* number = std::get_if<Number>(&expression.form)) {
       const auto constant = slot.constant();
-      if (!constant) return fail(fmt::format("{} is not a constant, the pattern needs {}", where, number->value));
+      if (!constant) return fail(fmt::format("{} is not a constant; the pattern needs {}", where, number->value));
       if (is_number(*constant, number->value)) return next();
-      return fail(fmt::format("{} is {}, the pattern needs {}", where, short_text(*constant), number->value),
+      return fail(fmt::format("{} is {}; the pattern needs {}", where, short_text(*constant), number->value),
                   There::another);
     }
     if (const auto* name = std::get_if<ConstantName>(&expression.form)) {
       const auto constant = slot.constant();
-      if (!constant) return fail(fmt::format("{} is not a constant, the pattern needs one for @{}", where, name->name));
+      if (!constant) return fail(fmt::format("{} is not a constant; the pattern needs one for @{}", where, name->name));
       return bind(name->name, *constant, where, next);
     }
-    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute, the pattern needs a tensor", where));
+    if (slot.value == nullptr) return fail(fmt::format("{} is an attribute; the pattern needs a tensor", where));
     if (const auto* name = std::get_if<FreeName>(&expression.form)) {
       Value* value = skip_transparent(slot.value);
       const auto [entry, is_new] = values_.emplace(name->name, value);
@@ -625,7 +625,7 @@ class Search {
         const auto a = entry->second->constant();
         const auto b = value->constant();
         if (!a || !b || !same_constant(*a, *b)) {
-          return fail(fmt::format("{} is '{}', the pattern needs {}, which is '{}' in this match", where, value->name,
+          return fail(fmt::format("{} is '{}'; the pattern needs {}, which is '{}' in this match", where, value->name,
                                   name->name, entry->second->name));
         }
       }
@@ -654,7 +654,7 @@ class Search {
   bool bind(const std::string& name, const TensorData& constant, const std::string& where, const Continuation& next) {
     const auto [entry, is_new] = constants_.emplace(name, constant);
     if (!is_new && !same_constant(entry->second, constant)) {
-      return fail(fmt::format("{} is {}, the pattern needs @{}, which is {} in this match", where, short_text(constant),
+      return fail(fmt::format("{} is {}; the pattern needs @{}, which is {} in this match", where, short_text(constant),
                               name, short_text(entry->second)));
     }
     if (next()) return true;
@@ -688,14 +688,14 @@ class Search {
     if (condition.text) {
       const bool equal = found->strings && found->strings->size() == 1 && found->strings->front() == *condition.text;
       return equal ||
-             fail(fmt::format("{} is {}, the pattern needs \"{}\"", where, short_text(*found), *condition.text),
+             fail(fmt::format("{} is {}; the pattern needs \"{}\"", where, short_text(*found), *condition.text),
                   There::nearly);
     }
     const auto numbers = found->numbers();
     const bool equal =
         numbers && (condition.is_list || found->element_count() == 1) &&
         std::equal(numbers->begin(), numbers->end(), condition.numbers.begin(), condition.numbers.end(), same_number);
-    return equal || fail(fmt::format("{} is {}, the pattern needs {}", where, short_text(*found),
+    return equal || fail(fmt::format("{} is {}; the pattern needs {}", where, short_text(*found),
                                      fmt::join(condition.numbers, ", ")),
                          There::nearly);
   }

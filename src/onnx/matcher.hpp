@@ -88,7 +88,7 @@ struct NearMiss {
   Node* node = nullptr;  ///< The node that was compared with the pattern's root.
   std::size_t matched_nodes = 0;
   std::size_t pattern_nodes = 0;  ///< The number of nodes in the pattern; of alternatives, the largest counts.
-  /// Why the match failed, such as "node 'Pow_3' (Pow): input 1 is 3, the pattern needs 2".
+  /// Why the match failed, such as "node 'Pow_3' (Pow): input 1 is 3; the pattern needs 2".
   std::string reason;
 };
 

@@ -76,7 +76,7 @@ std::optional<std::string> port_fault(const Node& node, std::int64_t opset) {
   if (ports == nullptr) return std::nullopt;
   const std::size_t inputs = node.inputs.size();
   if (inputs < ports->fewest_inputs || inputs > ports->most_inputs()) {
-    return fmt::format("{} takes {}, found {}", node.op_type,
+    return fmt::format("{} takes {}, but the node has {}", node.op_type,
                        count_text(ports->fewest_inputs, ports->most_inputs(), "input"), inputs);
   }
   // ONNX's own checker does not check the inputs of a variadic operator, and ONNX Runtime 1.31.1 crashes at Max(x, "").
@@ -86,7 +86,7 @@ std::optional<std::string> port_fault(const Node& node, std::int64_t opset) {
   }
   const std::size_t outputs = node.outputs.size();
   if (outputs < ports->fewest_outputs || outputs > ports->most_outputs()) {
-    return fmt::format("{} has {}, found {}", node.op_type,
+    return fmt::format("{} has {}, but the node has {}", node.op_type,
                        count_text(ports->fewest_outputs, ports->most_outputs(), "output"), outputs);
   }
   for (std::size_t i = 0; i < outputs; ++i) {

@@ -65,7 +65,7 @@ TEST(Functions, ARequiredInputThatTheCallLeavesOut) {
   onnx::Model model = text_model({{"x"}}, "y = local::F(x)", {"y"});
   add_function(model, "F", {"x", "divisor"}, "y = Mod(x, divisor)");
   EXPECT_EQ(error_of([&] { inline_functions(model); }),
-            "node 'y' (local::F): in the function local::F, node 'y' (Mod): Mod takes 2 inputs, found 1");
+            "node 'y' (local::F): in the function local::F, node 'y' (Mod): Mod takes 2 inputs, but the node has 1");
 }
 
 /// Names of inlined nodes grow with each call in a call, up to a limit.

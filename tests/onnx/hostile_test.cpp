@@ -234,8 +234,12 @@ const std::vector<Case>& cases() {
          relu(m).add_input("x");
        },
        {"'Relu_node' (Clip)", "input 0 of Clip cannot be left out"}},
-      {"too_few_inputs", [](auto& m) { relu(m).set_op_type("Add"); }, {"(Add)", "Add takes 2 inputs, found 1"}},
-      {"too_many_inputs", [](auto& m) { relu(m).add_input("x"); }, {"(Relu)", "Relu takes 1 input, found 2"}},
+      {"too_few_inputs",
+       [](auto& m) { relu(m).set_op_type("Add"); },
+       {"(Add)", "Add takes 2 inputs, but the node has 1"}},
+      {"too_many_inputs",
+       [](auto& m) { relu(m).add_input("x"); },
+       {"(Relu)", "Relu takes 1 input, but the node has 2"}},
       {"one_of_any_number_left_out",
        [](auto& m) {
          relu(m).set_op_type("Max");
@@ -244,7 +248,7 @@ const std::vector<Case>& cases() {
        {"(Max)", "input 1 of Max cannot be left out"}},
       {"no_output",
        [](auto& m) { m.mutable_graph()->add_node()->set_op_type("Relu"); },
-       {"Relu takes 1 input, found 0"}},
+       {"Relu takes 1 input, but the node has 0"}},
       {"required_output_left_out",
        [](auto& m) {
          auto& node = add_node(*m.mutable_graph(), "TopK", "x", "");
@@ -252,7 +256,9 @@ const std::vector<Case>& cases() {
          node.add_output("i");
        },
        {"'TopK_node' (TopK)", "output 0 of TopK cannot be left out"}},
-      {"too_many_outputs", [](auto& m) { relu(m).add_output("z"); }, {"(Relu)", "Relu has 1 output, found 2"}},
+      {"too_many_outputs",
+       [](auto& m) { relu(m).add_output("z"); },
+       {"(Relu)", "Relu has 1 output, but the node has 2"}},
       {"left_out_of_an_old_form",
        [](auto& m) {
          m.mutable_opset_import(0)->set_version(12);

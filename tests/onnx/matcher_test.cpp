@@ -119,7 +119,7 @@ TEST(Matcher, ConditionsKnowDefaults) {
   onnx::Model model = text_model({{"x"}}, "y = ReduceMean(x)", {"y"});
   EXPECT_TRUE(match_output(model, "y = ReduceMean(x){keepdims=1}"));
   EXPECT_EQ(reason(model, "y = ReduceMean(x){keepdims=0}"),
-            "node 'y' (ReduceMean): attribute `keepdims` is 1, the pattern needs 0");
+            "node 'y' (ReduceMean): attribute `keepdims` is 1; the pattern needs 0");
   onnx::Model leaky = text_model({{"x"}}, "y = LeakyRelu(x)", {"y"});
   EXPECT_FLOAT_EQ(static_cast<float>(match_output(leaky, "y = LeakyRelu(x){alpha=@a}")->scalar("a").value()), 0.01F);
   onnx::Model pad = text_model({{"x"}}, "y = Pad<mode=\"reflect\", pads=[1, 1]>(x)", {"y"}, 10);
@@ -188,7 +188,7 @@ TEST(Matcher, SaysHowFarItCame) {
       {"y"});
   onnx::NearMiss near;
   EXPECT_FALSE(match_output(model, l2, &near));
-  EXPECT_EQ(near.reason, "node 'square' (Pow): input 1 is 3, the pattern needs 2");
+  EXPECT_EQ(near.reason, "node 'square' (Pow): input 1 is 3; the pattern needs 2");
   EXPECT_EQ(near.matched_nodes, 5U);
   EXPECT_EQ(near.pattern_nodes, 7U);
   const onnx::MatchResult all = find_matches(onnx::Pattern(l2), model.graph());
@@ -275,7 +275,7 @@ TEST(Matcher, NearestDoesNotDependOnTheOrderOfArguments) {
   for (const char* pattern : {"y = Mul(x, HardSigmoid(x){alpha=0.2})", "y = Mul(HardSigmoid(x){alpha=0.2}, x)"}) {
     const onnx::NearMiss near = nearest_of(model, pattern);
     EXPECT_EQ(near.node->op_type, "Mul");
-    EXPECT_NE(near.reason.find("attribute `alpha` is 0.25, the pattern needs 0.2"), std::string::npos) << near.reason;
+    EXPECT_NE(near.reason.find("attribute `alpha` is 0.25; the pattern needs 0.2"), std::string::npos) << near.reason;
   }
 }
 

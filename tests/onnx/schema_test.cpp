@@ -85,7 +85,7 @@ TEST(Schema, SaysWhatIsWrongWithANode) {
   EXPECT_EQ(fault("y = ReduceMax<axes=[1]>(x)"), "");
   EXPECT_EQ(fault("y = ReduceMax<axes=[1]>(x)", 18),
             "ReduceMax has no attribute `axes` in operator set 18; its attributes are keepdims, noop_with_empty_axes");
-  EXPECT_EQ(fault("y = ReduceMax(x, x)"), "ReduceMax takes 1 input, found 2");
+  EXPECT_EQ(fault("y = ReduceMax(x, x)"), "ReduceMax takes 1 input, but the node has 2");
   EXPECT_EQ(fault("y = ReduceMax(x, x)", 18), "");
   EXPECT_EQ(fault("y = Split<axis=0>(x, x)"), "");
   EXPECT_EQ(fault("y = Split<num_outputs=1>(x)"),
