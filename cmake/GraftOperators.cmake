@@ -482,7 +482,8 @@ function(graft_add_other_names name)
   target_include_directories(${name} PRIVATE "${root}")
   target_compile_definitions(${name} PRIVATE GRAFT_CREATORS=${ARG_CREATORS})
   target_link_libraries(${name} PRIVATE ${ARG_PLUGINS} graft::tensorrt)
-  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined
+                      LINKER:--gc-sections)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CXX_VISIBILITY_PRESET hidden LINK_DEPENDS "${export_list}"
                         BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 endfunction()

@@ -17,8 +17,8 @@ from bill_of_materials import bill_of_materials
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RAW = ROOT / "build" / "wheel" / "raw"
 DIST = ROOT / "dist"
-# Debian 12, on which the wheel is built.
-PLATFORM = "manylinux_2_36_x86_64"
+# The wheel is built on Debian 12 (glibc 2.36), and its binaries use nothing newer than Ubuntu 22.04's glibc and libstdc++.
+PLATFORM = "manylinux_2_35_x86_64"
 OTHERS = ("libopenvino*", "libtbb*")
 LARGEST = 40e6
 # The section of README.md that is about the checkout.

@@ -17,6 +17,8 @@ from conftest import DIGITS, ROOT
 
 PACKAGE = pathlib.Path(graft.__file__).parent
 GRAFT = pathlib.Path(sys.executable).parent / "graft"
+# The newest symbol versions that the libraries of Ubuntu 22.04 define: the platform tag manylinux_2_35.
+NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
 PINS = tomllib.loads((ROOT / "deps.toml").read_text())["pypi"]
 
 
@@ -58,7 +60,7 @@ def test_what_pip_knows() -> None:
     done = run(sys.executable, "-m", "pip", "show", "-f", "graft-tensorrt")
     assert "graft/bin/graft" in done.stdout and "graft/lib/libgraft_plugins.so" in done.stdout
     tags = importlib.metadata.distribution("graft-tensorrt").read_text("WHEEL")
-    assert tags is not None and "Tag: cp311-abi3-manylinux_2_36_x86_64" in tags
+    assert tags is not None and "Tag: cp311-abi3-manylinux_2_35_x86_64" in tags
     metadata = importlib.metadata.metadata("graft-tensorrt")
     assert {"cuda", "rtx", "torch", "notebook"} <= set(metadata.get_all("Provides-Extra") or [])
     assert metadata["Author"] == "The Graft authors" and metadata["Keywords"]
@@ -202,3 +204,27 @@ def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
             in_wheels = path.name in own or path.is_relative_to(sys.prefix)
             assert in_wheels or path.name in {"libgraft.so.0.1"}, f"{library}: {line}"
     assert os.access(PACKAGE / "bin" / "graft", os.X_OK)
+
+
+def newer_imports(binary: pathlib.Path) -> list[str]:
+    """Returns the imports of an ELF file that Ubuntu 22.04 lacks, for example "arc4random@GLIBC_2.36"."""
+    newer = []
+    for symbol in run("nm", "--dynamic", "--undefined-only", "--with-symbol-versions", binary).stdout.split():
+        version = re.fullmatch(r".+@(\w+)_([0-9.]+)", symbol)
+        if version and version[1] in NEWEST and tuple(map(int, version[2].split("."))) > NEWEST[version[1]]:
+            newer.append(symbol)
+    return newer
+
+
+def test_binaries_run_on_ubuntu_22_04() -> None:
+    files = [pathlib.Path(file.locate()) for file in importlib.metadata.files("graft-tensorrt") or []]
+    binaries = [file for file in files if file.read_bytes()[:4] == b"\x7fELF"]
+    assert {"graft", "graft_engine_worker", "libgraft.so.0.1", "_toolkit.abi3.so"} <= {file.name for file in binaries}
+    assert {str(file): newer_imports(file) for file in binaries if newer_imports(file)} == {}
+
+
+def test_newer_imports_are_found(tmp_path: pathlib.Path) -> None:
+    source, library = tmp_path / "newer.cpp", tmp_path / "newer.so"
+    source.write_text("#include <cstdlib>\nunsigned draw() { return arc4random(); }\n")
+    assert run("g++", "-shared", "-fPIC", source, "-o", library).returncode == 0
+    assert newer_imports(library) == ["arc4random@GLIBC_2.36"]
