@@ -32,7 +32,8 @@ def shown(progress: Progress | bool | None, title: str) -> Iterator[Progress | N
         return
     try:
         # In a notebook without ipywidgets tqdm warns that its bar is text.
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
     except ModuleNotFoundError:
         yield None

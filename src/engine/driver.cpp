@@ -68,7 +68,7 @@ fs::path find_python() {
     }
     throw Error(
         Error::Kind::missing_tool,
-        fmt::format("GRAFT_PYTHON={}: this program does not exist\nSet it to a Python 3.11 or later, or unset it",
+        fmt::format("GRAFT_PYTHON={}: this program does not exist\nSet it to a Python 3.10 or later, or unset it",
                     chosen));
   }
   if (is_program(callers_python())) return callers_python();
@@ -208,7 +208,7 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
   const char* chosen = std::getenv("GRAFT_PYTHON");
   if (!said.any_event && ended.signal == 0 && chosen != nullptr && *chosen != '\0') {
     throw Error(Error::Kind::missing_tool,
-                fmt::format("GRAFT_PYTHON={}: it cannot run Graft's driver: exit code {}\nSet it to a Python 3.11 or "
+                fmt::format("GRAFT_PYTHON={}: it cannot run Graft's driver: exit code {}\nSet it to a Python 3.10 or "
                             "later that has TensorRT, or unset it{}",
                             chosen, ended.exit_code, rest));
   }

@@ -60,7 +60,7 @@ def test_what_pip_knows() -> None:
     done = run(sys.executable, "-m", "pip", "show", "-f", "graft-tensorrt")
     assert "graft/bin/graft" in done.stdout and "graft/lib/libgraft_plugins.so" in done.stdout
     tags = importlib.metadata.distribution("graft-tensorrt").read_text("WHEEL")
-    assert tags is not None and "Tag: cp311-abi3-manylinux_2_35_x86_64" in tags
+    assert tags is not None and "Tag: cp310-abi3-manylinux_2_35_x86_64" in tags
     metadata = importlib.metadata.metadata("graft-tensorrt")
     assert {"cuda", "rtx", "torch", "notebook"} <= set(metadata.get_all("Provides-Extra") or [])
     assert metadata["Author"] == "The Graft authors" and metadata["Keywords"]
