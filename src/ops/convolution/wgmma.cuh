@@ -463,10 +463,14 @@ template <class T>
   }
 }
 
+/// Eight stored channels of a pixel.
+template <class T>
+using Eight = std::conditional_t<std::is_same_v<T, std::int8_t>, uint2, uint4>;
+
 /// Returns eight channels of a pixel in their stored form. `arrays` points to the entries of the first of these
 /// channels.
 template <class T, int N>
-[[nodiscard]] __device__ auto finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
+[[nodiscard]] __device__ Eight<T> finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
   float values[8];
   if constexpr (std::is_same_v<T, std::int8_t>) {
     float factor[8];
