@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
 GRAFT_CUDA_ARCHITECTURES ?=
 export GRAFT_CUDA
-settings := -DGRAFT_CUDA=$(GRAFT_CUDA) '-DGRAFT_CUDA_ARCHITECTURES=$(GRAFT_CUDA_ARCHITECTURES)'
+settings = -DGRAFT_CUDA=$(GRAFT_CUDA) '-DGRAFT_CUDA_ARCHITECTURES=$(GRAFT_CUDA_ARCHITECTURES)'
 
 python := .deps/venv/bin/python
 
@@ -15,7 +15,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  GRAFT_CUDA=OFF leaves out CUDA: no compiler installed, no kernels, no plugin library."
 	@echo "  GRAFT_CUDA_ARCHITECTURES='80-real;90' chooses GPUs, 'all' is every one since sm_75; by default this"
-	@echo "  machine's, or without one PTX for sm_90 and later, which compiles fastest."
+	@echo "  machine's, or without one PTX for sm_90 and later, which compiles fastest; for \`make wheel\` all."
 
 deps: ## install what the rest needs: Debian packages, and wheels into .deps
 	@tools/setup build engine test wheel
@@ -26,7 +26,9 @@ build: deps ## build/bin/graft, build/lib/libgraft_plugins.so, build/python
 build-all: deps
 	@tools/build release $(settings)
 
-wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library
+# A wheel is for other machines, so its kernels are for every GPU unless the caller chooses.
+wheel: GRAFT_CUDA_ARCHITECTURES := $(or $(GRAFT_CUDA_ARCHITECTURES),all)
+wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library for all GPUs
 	@$(python) tools/wheel.py
 
 demo: ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines

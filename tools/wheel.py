@@ -19,6 +19,8 @@ RAW = ROOT / "build" / "wheel" / "raw"
 DIST = ROOT / "dist"
 # The wheel is built on Debian 12 (glibc 2.36), and its binaries use nothing newer than Ubuntu 22.04's glibc and libstdc++.
 PLATFORM = "manylinux_2_35_x86_64"
+# The oldest driver for the kernels of `make wheel`, by the major version of CUDA (docs/decisions/0049).
+DRIVERS = {"12": "550.54.14", "13": "580"}
 OTHERS = ("libopenvino*", "libtbb*")
 LARGEST = 40e6
 # The section of README.md that is about the checkout.
@@ -70,6 +72,17 @@ def complete(wheel: pathlib.Path) -> None:
     whole.replace(wheel)
 
 
+def kernels() -> str:
+    """Returns the GPUs and the drivers on which the kernels run, as the program of the build reports them."""
+    doctor = subprocess.run([ROOT / "build" / "bin" / "graft", "doctor", "--json"], capture_output=True, check=False)
+    findings = {finding["name"]: finding for finding in json.loads(doctor.stdout)["findings"]}
+    found = re.search(r"CUDA ((\d+)\S*) for (.+), against", findings["plugin library"]["text"])
+    if not found:
+        return "no kernels: built without CUDA"
+    driver = DRIVERS.get(found[2], "of the same CUDA")
+    return f"kernels of CUDA {found[1]} for {found[3]}; driver {driver} or later"
+
+
 def main() -> None:
     shutil.rmtree(RAW.parent, ignore_errors=True)
     RAW.mkdir(parents=True)
@@ -84,7 +97,7 @@ def main() -> None:
     run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, *excluded, "--wheel-dir", DIST, raw)
     (wheel,) = DIST.glob("graft_tensorrt-*.whl")
     size = wheel.stat().st_size
-    print(f"wrote {wheel.relative_to(ROOT)}: {size / 1e6:.1f} MB")
+    print(f"wrote {wheel.relative_to(ROOT)}: {size / 1e6:.1f} MB, {kernels()}")
     if size > LARGEST:
         sys.exit(f"wheel: error: at most {LARGEST / 1e6:.0f} MB are meant to be")
 
