@@ -1,5 +1,5 @@
-# The demo's steps that need NumPy: results.py images DATA.npz OUT.npy, and results.py table FOLDER DATA.npz.
-"""`images` writes the test images with channels last, the layout of the TensorFlow graph. `table` prints the results
+# Steps of the demo: results.py images DATA.npz OUT.npy, results.py target DOCTOR.json and results.py table FOLDER DATA.npz.
+"""`target` prints the GPUs for which the demo builds engines, from the output of `graft doctor --json`. `images` writes the test images with channels last, the layout of the TensorFlow graph. `table` prints the results
 of the commands in FOLDER: NAME.convert.json, NAME.verify.json, NAME.build.json where an engine was built, and the
 outputs of the converted network in NAME.npz. accuracy.json has the results of other programs for the original
 networks, by tools/make_digits_imports.py."""
@@ -40,6 +40,24 @@ def row(name, folder, stored, labels):
     ]
 
 
+def runs_on(architecture, gpu):
+    """Whether code for an architecture of CMake, for example "75-real", runs on a GPU: PTX runs on each later GPU, and
+    machine code on later GPUs of its generation."""
+    number = int(architecture.split("-")[0])
+    return number <= gpu and (not architecture.endswith("-real") or number // 10 == gpu // 10)
+
+
+def target(doctor):
+    """Returns the GPUs for which TensorRT-RTX builds and the plugin library has code, Blackwell first. Empty if there are
+    none. A build without CUDA has no plugins that could be in the way."""
+    findings = {finding["name"]: finding for finding in json.loads(doctor.read_text())["findings"]}
+    architectures = findings["plugin library"]["facts"].get("cuda_architectures")
+    for gpus in [120, 121], [89], [86], [80], [75]:
+        if not architectures or any(runs_on(architecture, gpus[0]) for architecture in architectures):
+            return ",".join(f"sm{gpu}" for gpu in gpus)
+    return ""
+
+
 def table(folder, data):
     stored = json.loads((pathlib.Path(__file__).parent / "accuracy.json").read_text())
     labels = np.load(data)["labels"]
@@ -52,5 +70,7 @@ def table(folder, data):
 
 if sys.argv[1] == "images":
     np.save(sys.argv[3], np.moveaxis(np.load(sys.argv[2])["images"], 1, -1))
+elif sys.argv[1] == "target":
+    print(target(pathlib.Path(sys.argv[2])))
 else:
     table(pathlib.Path(sys.argv[2]), sys.argv[3])
