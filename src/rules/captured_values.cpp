@@ -81,7 +81,7 @@ AttributeValue to_typed_attribute(const RuleValue& value, const std::string& nam
   const auto result = type ? to_attribute(value, *type) : std::optional(to_attribute(value));
   if (!result) {
     fail_at(value.place,
-            fmt::format("attribute `{}` would be {}; allowed is {}", name, value.to_string(), to_string(*type)));
+            fmt::format("attribute `{}` would be {}; its type must be {}", name, value.to_string(), to_string(*type)));
   }
   return *result;
 }

@@ -34,7 +34,7 @@ class Expression {
       position_ = start;
     }
     const ExpressionNumbers result = sum();
-    if (position_ != text_.size()) fail("an operator is missing");
+    if (position_ != text_.size()) fail("expected +, -, * or / here");
     if (result.is_integer) {
       std::vector<std::int64_t> integers;
       for (const double value : result.values) integers.push_back(static_cast<std::int64_t>(value));
@@ -47,7 +47,7 @@ class Expression {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    fail_at(place_, fmt::format("`{}`, column {}: {}", text_, position_ + 1, message));
+    fail_at(place_, fmt::format("the expression `{}`, column {}: {}", text_, position_ + 1, message));
   }
   void skip_spaces() {
     while (position_ < text_.size() && text_[position_] == ' ') ++position_;
@@ -64,20 +64,24 @@ class Expression {
            (std::isalnum(static_cast<unsigned char>(text_[position_])) != 0 || text_[position_] == '_')) {
       ++position_;
     }
-    if (position_ == start) fail("a name is missing");
+    if (position_ == start) fail("a name must follow @");
     std::string name(text_.substr(start, position_ - start));
     skip_spaces();
     return name;
   }
   RuleValue::Data find(const std::string& name) const {
     auto data = value_of_(name);
-    if (!data) fail_at(place_, fmt::format("there is no name @{} here", name));
+    if (!data)
+      fail_at(place_, fmt::format("@{} has no value here; in a rule `match` it must be the name of a constant in the "
+                                  "pattern, in other rules the name of an attribute of the selected node",
+                                  name));
     return *std::move(data);
   }
 
   ExpressionNumbers combine(const ExpressionNumbers& a, const ExpressionNumbers& b, char how) const {
     if (a.is_list && b.is_list && a.values.size() != b.values.size()) {
-      fail(fmt::format("the lists have {} and {} elements", a.values.size(), b.values.size()));
+      fail(fmt::format("the two lists have {} and {} elements; they must have the same number", a.values.size(),
+                       b.values.size()));
     }
     ExpressionNumbers result{{}, a.is_list || b.is_list, a.is_integer && b.is_integer && how != '/'};
     const std::size_t count = a.is_list ? a.values.size() : b.values.size();
@@ -90,7 +94,7 @@ class Expression {
   }
 
   ExpressionNumbers sum() {
-    if (++depth_ > 50) fail("parentheses nested deeper than 50");
+    if (++depth_ > 50) fail("the parentheses are nested more than 50 levels deep");
     ExpressionNumbers result = product();
     while (true) {
       if (accept('+')) {
@@ -128,7 +132,8 @@ class Expression {
       result = numbers_of(find(read_name()));
     } else if (position_ < text_.size() && std::isalpha(static_cast<unsigned char>(text_[position_])) != 0) {
       const std::string name = read_name();
-      if (name != "sqrt" || !accept('(')) fail("the only function is sqrt(...)");
+      if (name != "sqrt" || !accept('('))
+        fail("the only function is sqrt(...); write a constant or an attribute as @name");
       result = sum();
       if (!accept(')')) fail("`)` is missing");
       result.is_integer = false;
@@ -161,7 +166,7 @@ class Expression {
     }
     const std::string text(text_.substr(start, position_ - start));
     const auto value = to_number(text);
-    if (!value) fail("a number, @name or `(` is missing");
+    if (!value) fail("expected a number, @name, sqrt( or `(` here");
     skip_spaces();
     return {{*value}, false, to_integer(text).has_value()};
   }

@@ -27,12 +27,12 @@ bool is_empty(const char* text) {
 
 void check(const Rule& rule, const OperatorLibrary& library) {
   if (rule.kind != Rule::Kind::match)
-    fail_at(rule.place, fmt::format("a fusion of a library must be a rule `match`; use other rules with {}",
+    fail_at(rule.place, fmt::format("a fusion of a library must be a rule `match`; pass other rules with {}",
                                     setting_name(Setting::rules)));
   if (rule.changes_result || !rule.prove || rule.optional || rule.stage != Rule::Stage::before || rule.int8) {
     fail_at(rule.place,
-            "a fusion of a library is always proven and always optional; allowed are match, with, inputs, outputs, "
-            "attributes and reason");
+            "a fusion of a library is always proven and always optional; its only keys are match, with, inputs, "
+            "outputs, attributes and reason");
   }
   const auto& own = library.operators;
   if (rule.with.graft != nullptr && std::find(own.begin(), own.end(), rule.with.graft) != own.end()) return;

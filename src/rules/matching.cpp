@@ -69,7 +69,7 @@ bool same(const RuleValue::Data& a, const RuleValue::Data& b) {
 }
 
 std::string failure_of(const TensorCondition& condition, const onnx::Value* value, std::size_t index) {
-  if (value == nullptr) return fmt::format("input {} is absent", index);
+  if (value == nullptr) return fmt::format("input {} is absent, but the rule has a condition on it", index);
   if (condition.dtype && value->type != condition.dtype) {
     return fmt::format("input {} is {}; the rule requires {}", index, type_text(*value), to_string(*condition.dtype));
   }
@@ -101,9 +101,8 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
     if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return pattern->matches(name); })) {
       ++trial.held;
     } else {
-      trial.failure =
-          fmt::format("{} is {}; the rule requires {}", what,
-                      names.empty() || names.front().empty() ? "not known" : names.front(), pattern->text());
+      trial.failure = fmt::format("{} is {}; the rule requires {}", what,
+                                  names.empty() || names.front().empty() ? "unknown" : names.front(), pattern->text());
     }
   };
   wants(selector.op, "its operator", {full_type_of(node), type_of(node), node.op_type});
@@ -175,7 +174,9 @@ KnownNames known_names(const Selector& selector, const std::vector<onnx::Graph*>
 std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   const KnownNames all = known_names(selector, graphs);
   if (all.names.empty() && all.what == "layer types") {
-    return {"only networks that were read from Caffe or TensorFlow have layer types"};
+    return {
+        "only networks that were read from Caffe or TensorFlow have layer types; select the nodes of this network with "
+        "`op` or `name`"};
   }
   if (all.names.empty()) return {};
   const std::vector<std::string> known(all.names.begin(), all.names.end());

@@ -35,7 +35,7 @@ NamePattern::NamePattern(std::string text, Place place) : text_(std::move(text))
   options.set_dot_nl(!is_regular);
   expression_ = std::make_shared<const RE2>(is_regular ? text_.substr(3) : expression_of(text_), options);
   if (!expression_->ok()) {
-    fail_at(place_, fmt::format("`{}` is not a regular expression: {}", text_, expression_->error()));
+    fail_at(place_, fmt::format("`{}` is not a valid regular expression: {}", text_, expression_->error()));
   }
 }
 

@@ -181,7 +181,7 @@ struct Rule {
   Place place;
   Kind kind = Kind::replace;
   Stage stage = Stage::before;
-  std::string text;  ///< A description: "replace scope `a/l2_normalize` by graft::L2Normalize".
+  std::string text;  ///< A description: "replace scope `a/l2_normalize` with graft::L2Normalize".
   bool optional = false;
   bool changes_result = false;
   bool prove = true;

@@ -36,8 +36,10 @@ void record_missing_tensor(RuleRun& run, const NamePattern& name, const char* wh
                            const std::vector<onnx::Value*>& among) {
   const std::vector<std::string> known = names_of(among);
   constexpr std::size_t few = 8;
-  std::string note = fmt::format("there is no {} '{}'{}", what, name.text(), did_you_mean(name.text(), known));
-  if (known.size() <= few) note += fmt::format("; the model has {}", fmt::join(known, ", "));
+  const bool lists_names = !known.empty() && known.size() <= few;
+  std::string note =
+      fmt::format("there is no {} '{}'{}", what, name.text(), did_you_mean(name.text(), known, lists_names ? "." : ""));
+  if (lists_names) note += fmt::format(" The model has the {}s {}", what, fmt::join(known, ", "));
   record_miss(run, std::move(note));
 }
 

@@ -135,13 +135,15 @@ AttributeValue to_attribute(const RuleValue& value) {
     return *number;
   }
   if (const auto numbers = to_attribute(value, AttributeType::float_numbers)) return *numbers;
-  fail_at(value.place, "this is a list of strings; no operator has such an attribute");
+  fail_at(
+      value.place,
+      "the value is a list of strings; a rule can set an attribute only to a number, a string or a list of numbers");
 }
 
 std::string RuleOperator::to_string() const {
   if (is_plugin) {
     return fmt::format("the plugin {} version {}{}", op_type, plugin_version,
-                       plugin_namespace.empty() ? "" : " of " + plugin_namespace);
+                       plugin_namespace.empty() ? "" : " of the namespace " + plugin_namespace);
   }
   return domain.empty() ? op_type : domain + "::" + op_type;
 }
@@ -161,13 +163,15 @@ std::optional<PortCounts> RuleOperator::port_counts() const {
 
 Dim parse_dim(const std::string& text, const Place& place) {
   if (const auto size = to_integer(text)) {
-    if (*size < 1) fail_at(place, fmt::format("the size is {}; allowed are 1 and above", *size));
+    if (*size < 1) fail_at(place, fmt::format("the size of a dimension is {}; it must be at least 1", *size));
     return *size;
   }
   const bool is_name = std::all_of(text.begin(), text.end(),
                                    [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
   if (!is_name || text.empty()) {
-    fail_at(place, fmt::format("'{}' is neither a size nor the name of a dimension", text));
+    fail_at(place, fmt::format("'{}' is neither a size nor the name of a dimension, which may contain only letters, "
+                               "digits and underscores",
+                               text));
   }
   return Dim::symbol(text);
 }

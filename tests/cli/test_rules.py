@@ -470,21 +470,24 @@ def test_explain_lists_rules(graft, tmp_path):
 
 BAD = [
     ("rules: []\n", "rules must be a list"),
-    ("- remove: {op: A\n", "this is not YAML"),
+    ("- remove: {op: A\n", "the file is not valid YAML"),
     ("- match: y = Relu(x)\n  with: Identity\n  attributes: {a: @b}\n", "needs quotes"),
     ("- remvoe: {op: Clip}\n", "did you mean remove?"),
     ("- remove: {opp: Clip}\n", "did you mean op?"),
     ("- remove: {op: Clip}\n  optinal: true\n", "did you mean optional?"),
     ("- remove: {op: Clip}\n  optional: maybe\n", "`optional` must be true or false"),
-    ("- remove: {op: Clip}\n  optional: true\n  optional: true\n", "given twice"),
-    ("- remove: {op: Clip}\n  rename: {a: b}\n", "are in one rule; write two rules"),
-    ("- remove: {op: Clip}\n  changes_result: true\n", "needs a `reason`"),
-    ("- remove: {op: 're:('}\n", "not a regular expression"),
+    ("- remove: {op: Clip}\n  optional: true\n  optional: true\n", "the key `optional` occurs twice"),
+    ("- remove: {op: Clip}\n  rename: {a: b}\n", "this rule has both `remove` and `rename`; write two rules"),
+    ("- remove: {op: Clip}\n  changes_result: true\n", "changes_result: true requires a `reason`"),
+    ("- remove: {op: 're:('}\n", "not a valid regular expression"),
     ("- replace: {op: Clip}\n", "`with` is missing"),
     ("- replace: {op: Clip}\n  with: L2Normalise\n", "did you mean L2Normalize?"),
     ("- replace: {op: Clip}\n  with: Sigmiod\n", "did you mean Sigmoid?"),
     ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axis: [1]}\n", "did you mean `axes`?"),
-    ("- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n", 'is "channels"; allowed is ints'),
+    (
+        "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {axes: channels}\n",
+        'is set to "channels"; its type must be ints',
+    ),
     (
         "- replace: {op: Clip}\n  with: L2Normalize\n  attributes: {epsilon: -1}\n",
         "attribute `epsilon` is -1; it must be at least 0 and finite",
@@ -494,18 +497,21 @@ BAD = [
         "it must be one of max, norm, add",
     ),
     ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alhpa: 1}\n", "did you mean `alpha`?"),
-    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "allowed is float"),
+    ("- replace: {op: Clip}\n  with: LeakyRelu\n  attributes: {alpha: [1.0, 2.0]}\n", "its type must be float"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1}\n", "`y_scale` is missing"),
     ("- replace: {op: Clip}\n  with: Convolution\n  int8: {x_scale: 1, y_scale: 1}\n", "changes_result: true"),
     ("- replace: {op: Clip}\n  with: Relu\n  int8: {x_scale: 1, y_scale: 1}\n", "cannot compute in int8"),
-    ("- replace: {op: Clip}\n  plugin: {name: A}\n", "write prove: false"),
-    ("- replace: {op: Clip}\n  with: theirs::Thing\n", "write prove: false"),
+    ("- replace: {op: Clip}\n  plugin: {name: A}\n", "add prove: false and a `reason`"),
+    ("- replace: {op: Clip}\n  with: theirs::Thing\n", "add prove: false and a `reason`"),
     ("- replace: {op: Clip}\n  with: Relu\n", "Select and order the inputs with `inputs`"),
     ("- replace: {op: Clip}\n  with: Relu\n  inputs: [relu_ot]\n", "did you mean relu_out?"),
-    ("- replace: {op: Clip}\n  with: Relu\n  inputs: [7]\n", "has no input 7"),
+    (
+        "- replace: {op: Clip}\n  with: Relu\n  inputs: [7]\n",
+        "has no input 7; the number of its inputs is 3, counted from 0",
+    ),
     (
         "- replace: {op: Clip}\n  with: LeakyRelu\n  inputs: [0]\n  attributes: {alpha: '@slope'}\n",
-        "there is no name @slope",
+        "@slope has no value here",
     ),
     ("- match: y = Relu(x\n  with: Identity\n", "A pattern has lines such as"),
     (
@@ -520,7 +526,7 @@ BAD = [
     ),
     (
         "- match: y = LeakyRelu(x){alpha=@alpha}\n  with: LeakyReLU\n  attributes: {alpha: alpha}\n",
-        'rules.yaml:3:16: attribute `alpha` is the string alpha; for the constant of that name in the pattern write "@alpha"',
+        'rules.yaml:3:16: attribute `alpha` is set to the string "alpha"; to use the constant of that name in the pattern, write "@alpha"',
     ),
     (
         "- match: y = Mul(x, a)\n  with: Add\n",
@@ -539,26 +545,26 @@ BAD = [
     (
         "- match: y = Max(x, Mul(x, @alpha))\n  with: LeakyReLU\n",
         "the pattern has @alpha, but the rule does not use it: the attribute `alpha` of graft::LeakyReLU would have "
-        "its default; write it "
+        "its default; set the attribute "
         'under `attributes`, as in {alpha: "@alpha"}, or rename the constant if you want the default',
     ),
     (
         "- match: y = Elu(x){alpha=@slope}\n  with: LeakyReLU\n",
-        'the pattern has @slope, but the rule does not use it; assign it to an attribute of graft::LeakyReLU, as in {attribute: "@slope"}, '
-        "or remove it from the braces",
+        'the pattern has @slope, but the rule does not use it; assign the constant to an attribute of graft::LeakyReLU, as in {attribute: "@slope"}, '
+        "or remove the constant from the braces of the pattern",
     ),
     (
         "- match: y = Mul(x, @slope)\n  with: LeakyReLU\n  attributes: {alpha: '@slop'}\n",
-        "`alpha` is computed from @slop, which the pattern does not have; its constants are slope",
+        "`alpha` is computed from @slop, which the pattern does not have; the constants of the pattern are slope",
     ),
-    ("- shape: {x: [4, 4]}\n", "its shape has 4 dimensions, not 2"),
-    ("- shape: {x: [1, 0, 1, 1]}\n", "allowed are 1 and above"),
-    ("- shape: {x: [n, 3, h, w]}\n", "the network does not work with this shape"),
-    ("- dtype: {x: float17}\n", "unknown type float17"),
+    ("- shape: {x: [4, 4]}\n", "the new shape must also have 4 dimensions, but it has 2"),
+    ("- shape: {x: [1, 0, 1, 1]}\n", "the size of a dimension is 0; it must be at least 1"),
+    ("- shape: {x: [n, 3, h, w]}\n", "the shapes of the network do not fit together after this rule"),
+    ("- dtype: {x: float17}\n", "the element type 'float17' is unknown"),
     ("- fix: {'x:9': 2}\n", "it has no axis '9'"),
-    ("- constant: {scale: [1, 2]}\n", "found 2 numbers; 'scale' has 4"),
+    ("- constant: {scale: [1, 2]}\n", "the rule lists 2 numbers, but the constant 'scale' has 4 elements"),
     ("- cut: {to: [nowhere]}\n", "there is no tensor 'nowhere'"),
-    ("- drop_outputs: ['*']\n", "is the only output"),
+    ("- drop_outputs: ['*']\n", "is the only output of the model"),
 ]
 
 
@@ -579,9 +585,12 @@ def test_regions_that_are_not_closed_name_what_is_missing(graft, tmp_path):
     ]
     save(tmp_path / "m.onnx", nodes, [("x", [2]), ("z", [2])], [("r", [2]), ("n", [2])])
     for rule, said in [
-        ("  inputs: [x]\n", "also needs 'z'"),
-        ("  inputs: [x, z]\n  outputs: [r]\n", "'q' is also used outside (node 'elsewhere' (Neg))"),
-        ("  inputs: [x, z]\n", "2 of its tensors are used outside, but Add has 1"),
+        ("  inputs: [x]\n", "the nodes also read 'z', which `inputs` does not list"),
+        ("  inputs: [x, z]\n  outputs: [r]\n", "'q' is also used outside the replaced nodes (node 'elsewhere' (Neg))"),
+        (
+            "  inputs: [x, z]\n",
+            "2 of its tensors are used outside the replaced nodes, but the number of outputs of Add is at most 1",
+        ),
     ]:
         (tmp_path / "r.yaml").write_text("- replace: {scope: block}\n  with: Add\n" + rule)
         answer = graft("convert", tmp_path / "m.onnx", "-o", tmp_path / "o.onnx", "--rules", tmp_path / "r.yaml")

@@ -166,7 +166,7 @@ struct RuleOutcome {
   static constexpr auto fields() {
     return std::tuple{
         field("place", &RuleOutcome::place, "The place of the rule in its file: 'rules.yaml:3:5'."),
-        field("rule", &RuleOutcome::rule, "The rule: 'replace operator `Conv` by graft::Convolution'."),
+        field("rule", &RuleOutcome::rule, "The rule: 'replace operator `Conv` with graft::Convolution'."),
         field("reason", &RuleOutcome::reason, "The reason that the file states for the rule."),
         field("matched", &RuleOutcome::matched, "The number of places in the model that the rule matches."),
         field("applied", &RuleOutcome::applied, "The number of these places where the rule was applied."),

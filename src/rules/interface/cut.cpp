@@ -69,11 +69,12 @@ void check_part(const Place& place, const std::vector<const onnx::Value*>& from,
     if (!contains(from, value)) missing.push_back("'" + value->name + "'");
   }
   if (!missing.empty()) {
-    fail_at(place, fmt::format("the part also needs {}, which `from` does not list", fmt::join(missing, ", ")));
+    fail_at(place, fmt::format("the part also needs {}, which `from` does not list; add what is missing to `from`",
+                               fmt::join(missing, ", ")));
   }
   for (const onnx::Value* value : from) {
     if (!contains(reached, value)) {
-      fail_at(place, fmt::format("no node between `from` and `to` reads '{}'", value->name));
+      fail_at(place, fmt::format("no node between `from` and `to` reads '{0}'; remove '{0}' from `from`", value->name));
     }
   }
 }
@@ -92,8 +93,9 @@ void cut(RuleRun& run) {
   }
   for (const onnx::Value* value : from) {
     if (!value->type)
-      fail_at(run.rule.place,
-              fmt::format("the element type of '{}' is unknown, so the part cannot begin at it", value->name));
+      fail_at(run.rule.place, fmt::format("the element type of '{}' is unknown, so the part cannot begin at this "
+                                          "tensor; list another tensor in `from`",
+                                          value->name));
   }
   onnx::Model& model = run.rewriter.model();
   const std::size_t before = run.graph().node_count();

@@ -28,7 +28,10 @@ runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::
   for (const auto& [name, a] : first) {
     const onnx::TensorData& b = second.at(name);
     if (a.dims.empty() || bits_of(a.type) < 8) {
-      throw Error(fmt::format("'{}' has no batch dimension, or its elements are smaller than a byte", name));
+      throw Error(
+          fmt::format("the proof cannot join two batches of '{}': the tensor has no batch dimension, or its elements "
+                      "are smaller than a byte",
+                      name));
     }
     onnx::TensorData both;
     both.type = a.type;
@@ -46,13 +49,15 @@ std::optional<std::int64_t> find_batch_size(const std::vector<onnx::Value*>& inp
   std::optional<std::int64_t> batch;
   for (const onnx::Value* input : inputs) {
     if (!input->shape || input->shape->empty()) {
-      fail_at(place, fmt::format("input '{}' is {}; it has no batch dimension", input->name, type_text(*input)));
+      fail_at(place, fmt::format("input '{}' is {}; its batch dimension is absent or unknown. If the shape is unknown, "
+                                 "set it with a rule `shape` before this rule",
+                                 input->name, type_text(*input)));
     }
     const Dim& first = input->shape->front();
     if (!first.is_constant()) continue;
     if (batch && *batch != first.value()) {
-      fail_at(place, fmt::format("the inputs have the batch sizes {} and {}; they must be equal. Set the shape of "
-                                 "each input with `shape`",
+      fail_at(place, fmt::format("the inputs have the batch sizes {} and {}; they must be equal. Set the shape of each "
+                                 "input with a rule `shape` before this rule",
                                  *batch, first.value()));
     }
     batch = first.value();

@@ -22,7 +22,7 @@ void add_outputs(RuleRun& run) {
       run.graph().add_output(*value);
       record_change(run, {.others = fmt::format("tensor '{}'", value->name)}, "an output");
     }
-    if (!found) record_missing_tensor(run, name, "output of a node", run.graph().values());
+    if (!found) record_missing_tensor(run, name, "node output", run.graph().values());
   }
 }
 
@@ -33,7 +33,9 @@ void drop_outputs(RuleRun& run) {
     for (const onnx::Value* value : values) {
       const auto& outputs = run.graph().outputs();
       if (outputs.size() == 1)
-        fail_at(name.place(), fmt::format("'{}' is the only output; a model needs at least one", value->name));
+        fail_at(name.place(), fmt::format("'{}' is the only output of the model; it cannot be dropped, because a model "
+                                          "must have at least one output",
+                                          value->name));
       const auto found = std::find(outputs.begin(), outputs.end(), value);
       run.graph().remove_output(static_cast<std::size_t>(found - outputs.begin()));
       record_change(run, {.others = fmt::format("output '{}'", value->name)}, "nothing");

@@ -16,10 +16,11 @@ void rename_tensors(RuleRun& run) {
       const std::string before = value->name;
       std::string after = entry.name.renamed(before, std::get<std::string>(entry.value.data));
       if (after == before) continue;
-      if (after.empty()) fail_at(entry.value.place, fmt::format("'{}' would get an empty name", before));
+      if (after.empty()) fail_at(entry.value.place, fmt::format("tensor '{}' would get an empty name", before));
       if (run.graph().find_local(after) != nullptr) {
         fail_at(entry.value.place,
-                fmt::format("'{}' would be renamed to '{}', but there is already a tensor '{}'", before, after, after));
+                fmt::format("tensor '{}' would be renamed to '{}', but there is already a tensor '{}'", before, after,
+                            after));
       }
       run.graph().rename(*value, after);
       record_change(run, {.others = fmt::format("tensor '{}'", before)}, fmt::format("'{}'", after));

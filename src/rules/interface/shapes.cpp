@@ -43,12 +43,13 @@ void check_shapes(RuleRun& run, const onnx::Model& before) {
   try {
     infer_again(run.rewriter.model());
   } catch (const Error& error) {
-    fail_at(run.rule.place, fmt::format("the network does not work with this shape: {}", error.what()));
+    fail_at(run.rule.place,
+            fmt::format("the shapes of the network do not fit together after this rule: {}", error.what()));
   }
   if (!run.rewriter.options().prove || run.outcome.applied == 0) return;
   const std::string why = refusal(run.rewriter.engine(), run.rewriter.model());
   if (!why.empty() && refusal(run.rewriter.engine(), before).empty()) {
-    fail_at(run.rule.place, fmt::format("the network does not work with this shape: {}", why));
+    fail_at(run.rule.place, fmt::format("the network ran before this rule, but does not run after it: {}", why));
   }
 }
 
@@ -112,7 +113,8 @@ void fix_axis(RuleRun& run, onnx::Value& input, const std::string& axis_text, st
   const std::size_t axis = is_number && axis_text.size() < 4 ? std::stoul(axis_text) : std::string::npos;
   if (!input.shape || axis >= input.shape->size()) {
     fail_at(entry.name.place(),
-            fmt::format("input '{}' is {}; it has no axis '{}'", input.name, type_text(input), axis_text));
+            fmt::format("input '{}' is {}; it has no axis '{}'. Write the axis as an index, counted from 0", input.name,
+                        type_text(input), axis_text));
   }
   const Dim before = (*input.shape)[axis];
   if (before.kind() == Dim::Kind::symbol) fix_symbol(run.graph(), before.name(), size);
@@ -131,9 +133,9 @@ std::string unknown_dimension(const std::string& name, const std::vector<std::st
     if (!onnx::is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
   }
   return fmt::format(
-      "no input has a dimension '{}'{}; the named dimensions are {}, the inputs {}; write an axis as INPUT:AXIS, as in "
-      "{}:0",
-      name, did_you_mean(name, named), joined(named), fmt::join(names_of(inputs), ", "),
+      "no input has a dimension '{}'{} The named dimensions are {}, and the inputs are {}. Write the axis of an input "
+      "as INPUT:AXIS, as in {}:0",
+      name, did_you_mean(name, named, "."), joined(named), fmt::join(names_of(inputs), ", "),
       inputs.empty() ? "x" : inputs.front()->name);
 }
 
@@ -163,8 +165,9 @@ void set_shapes(RuleRun& run) {
     const Shape shape = parse_shape(entry.value);
     for (onnx::Value* input : inputs) {
       if (input->shape && input->shape->size() != shape.size()) {
-        fail_at(entry.value.place, fmt::format("input '{}' is {}; its shape has {} dimensions, not {}", input->name,
-                                               type_text(*input), input->shape->size(), shape.size()));
+        fail_at(entry.value.place,
+                fmt::format("input '{}' is {}; the new shape must also have {} dimensions, but it has {}", input->name,
+                            type_text(*input), input->shape->size(), shape.size()));
       }
       const std::string before = type_text(*input);
       input->shape = shape;

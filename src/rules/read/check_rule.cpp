@@ -38,8 +38,9 @@ std::optional<AttributeType> checked_type(const RuleOperator& with, const std::s
   if (!schema->has_attribute(name)) fail_at(place, no_attribute(with.to_string(), name, schema->attribute_names()));
   const auto type = schema->attribute_type(name);
   if (!type) {
-    fail_at(place, fmt::format("attribute `{}` of {} is neither a number nor a string; a rule cannot set it", name,
-                               with.to_string()));
+    fail_at(place, fmt::format("a rule cannot set the attribute `{}` of {}: rules set only numbers, lists of numbers "
+                               "and strings, and this attribute has another type",
+                               name, with.to_string()));
   }
   return type;
 }
@@ -50,7 +51,7 @@ void check_attributes(const RuleOperator& with, const RuleAttributes& given) {
     if (!type || value.is_expression()) continue;
     const auto attribute = to_attribute(value, *type);
     if (!attribute) {
-      fail_at(value.place, fmt::format("attribute `{}` of {} is {}; allowed is {}", name, with.to_string(),
+      fail_at(value.place, fmt::format("attribute `{}` of {} is set to {}; its type must be {}", name, with.to_string(),
                                        value.to_string(), to_string(*type)));
     }
     if (with.graft == nullptr) continue;
@@ -62,7 +63,9 @@ void check_attributes(const RuleOperator& with, const RuleAttributes& given) {
 
 /// Checks the attributes that a rule `set` sets, if it selects one operator of ONNX.
 void check_set_attributes(const Rule& rule) {
-  if (rule.attributes.empty()) fail_at(rule.place, "`attributes` is missing: the attributes to set");
+  if (rule.attributes.empty())
+    fail_at(rule.place,
+            "`attributes` is missing; list the attributes that the rule sets, as in attributes: {epsilon: 1.0e-3}");
   const auto& op = rule.select.op;
   if (!op || !op->is_exact() || !onnx::is_standard_operator("", op->text())) return;
   RuleOperator selected;
@@ -83,11 +86,11 @@ void check_input_count(const Rule& rule, const Names& names) {
     ports.emplace_back(rule.with.graft->ports[i].name);
   }
   const std::string allowed = fewest == most ? std::to_string(most)
-                              : given > most ? fmt::format("{} at most", most)
-                                             : fmt::format("{} or more", fewest);
+                              : given > most ? fmt::format("at most {}", most)
+                                             : fmt::format("at least {}", fewest);
   fail_at(rule.inputs ? rule.inputs_place : rule.place,
-          fmt::format("{} has {} input{}{}, but {}. List the names of the pattern that it reads in `inputs`, in its "
-                      "order; the pattern has {}",
+          fmt::format("{} has {} input{}{}, but {}. List in `inputs` the names of the pattern that the operator reads, "
+                      "in the order of its inputs; the names of the pattern are {}",
                       rule.with.to_string(), allowed, most == 1 ? "" : "s",
                       ports.empty() ? "" : fmt::format(" ({})", joined(ports)),
                       rule.inputs ? fmt::format("`inputs` lists {}", given) : "without `inputs` only x is read",
@@ -102,9 +105,11 @@ void check_is_no_constant(const Rule& rule, const std::string& name, const RuleV
   if (info != nullptr && info->type == AttributeType::text) return;
   const onnx::OperatorSchema* schema = rule.with.domain.empty() ? onnx::find_schema(rule.with.op_type) : nullptr;
   if (schema != nullptr && schema->attribute_type(name) == AttributeType::text) return;
-  fail_at(value.place,
-          fmt::format("attribute `{}` is the string {}; for the constant of that name in the pattern write \"@{}\"",
-                      name, *text, *text));
+  fail_at(
+      value.place,
+      fmt::format(
+          "attribute `{}` is set to the string \"{}\"; to use the constant of that name in the pattern, write \"@{}\"",
+          name, *text, *text));
 }
 
 /// Throws Error for a constant of the pattern that nothing reads, if the new operator seems to need it: the operator
@@ -114,19 +119,18 @@ void check_may_be_unread(const Rule& rule, const std::string& name) {
   const onnx::Pattern::Capture& constant = rule.pattern->constant_names().at(name);
   const AttributeInfo* own = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
   if (own != nullptr && find_attribute(rule.attributes, name) == nullptr) {
-    fail_at(
-        rule.place,
-        fmt::format(
-            "the pattern has @{0}, but the rule does not use it: the attribute `{0}` of {1} would have its default; "
-            "write it under `attributes`, as in {{{0}: \"@{0}\"}}, or rename the constant if you want the default",
-            name, rule.with.to_string()));
+    fail_at(rule.place, fmt::format("the pattern has @{0}, but the rule does not use it: the attribute `{0}` of {1} "
+                                    "would have its default; set the attribute under `attributes`, as in {{{0}: "
+                                    "\"@{0}\"}}, or rename the constant if you want the default",
+                                    name, rule.with.to_string()));
   }
   // A Graft operator has attributes of its own for what the network's nodes compute.
   if (own == nullptr && rule.with.graft != nullptr && rule.prove && constant.of_attribute && constant.places == 1) {
     fail_at(rule.place,
-            fmt::format("the pattern has @{0}, but the rule does not use it; assign it to an attribute of {1}, as "
-                        "in {{attribute: \"@{0}\"}}, or remove it from the braces",
-                        name, rule.with.to_string()));
+            fmt::format(
+                "the pattern has @{0}, but the rule does not use it; assign the constant to an attribute of {1}, as "
+                "in {{attribute: \"@{0}\"}}, or remove the constant from the braces of the pattern",
+                name, rule.with.to_string()));
   }
 }
 
@@ -138,16 +142,16 @@ void check_names(const Rule& rule) {
   for (const auto& [name, constant] : constants) unread.insert(name);
   const std::vector<std::string> constant_names(unread.begin(), unread.end());
   if (!rule.inputs && !values.contains("x")) {
-    fail_at(rule.place,
-            fmt::format("`inputs` is missing: list the names of the pattern that the operator reads, in its "
-                        "order; the names are {}",
-                        joined({values.begin(), values.end()})));
+    fail_at(rule.place, fmt::format("`inputs` is missing; list the names of the pattern that the operator reads, in "
+                                    "the order of its inputs; the names of the pattern are {}",
+                                    joined({values.begin(), values.end()})));
   }
   check_input_count(rule, values);
   for (const RuleValue& input : rule.inputs.value_or(std::vector<RuleValue>{})) {
     const auto* name = std::get_if<std::string>(&input.data);
     if (name == nullptr) {
-      fail_at(input.place, "the inputs of a pattern must be names of the pattern");
+      fail_at(input.place,
+              "each entry of `inputs` must be a name of the pattern, or _ for an optional input that is left out");
     }
     const std::string plain = name->starts_with('@') ? name->substr(1) : *name;
     unread.erase(plain);
@@ -162,9 +166,9 @@ void check_names(const Rule& rule) {
     static_cast<void>(evaluate(value, [&](const std::string& constant) -> std::optional<RuleValue::Data> {
       unread.erase(constant);
       if (constants.contains(constant)) return 1.;
-      fail_at(value.place,
-              fmt::format("attribute `{}` is computed from @{}, which the pattern does not have; its constants are {}",
-                          name, constant, joined(constant_names)));
+      fail_at(value.place, fmt::format("attribute `{}` is computed from @{}, which the pattern does not have; the "
+                                       "constants of the pattern are {}",
+                                       name, constant, joined(constant_names)));
     }));
   }
   for (const std::string& name : unread) check_may_be_unread(rule, name);
@@ -173,15 +177,17 @@ void check_names(const Rule& rule) {
 // ---- Options that depend on each other
 
 void check_int8(const Rule& rule) {
-  if (rule.with.is_foreign()) fail_at(rule.place, "`int8` is allowed only for operators of Graft");
+  if (rule.with.is_foreign())
+    fail_at(rule.place, "`int8` is supported only for operators of Graft, which `graft ops` lists");
   if (!rule.with.computes_in_int8()) {
-    fail_at(rule.place, fmt::format("{} cannot compute in int8", rule.with.to_string()));
+    fail_at(rule.place, fmt::format("{} cannot compute in int8; remove `int8` from the rule", rule.with.to_string()));
   }
   for (const auto& [name, value] : rule.attributes) {
-    if (name.ends_with("_scale")) fail_at(value.place, fmt::format("`{}` is set by `int8`; set it there", name));
+    if (name.ends_with("_scale"))
+      fail_at(value.place, fmt::format("`{}` must be set under `int8`, not under `attributes`", name));
   }
   if (!rule.changes_result) {
-    fail_at(rule.place, "int8 changes the result; write changes_result: true and a reason");
+    fail_at(rule.place, "a rule with `int8` changes the result; add changes_result: true and a `reason` to the rule");
   }
 }
 
@@ -190,9 +196,9 @@ void check_int8(const Rule& rule) {
 void check_rule(const Rule& rule) {
   const bool inserts_operator = rule.kind == Kind::replace || rule.kind == Kind::match;
   if (inserts_operator && rule.with.op_type.empty()) {
-    fail_at(
-        rule.place,
-        "`with` is missing: the new operator, as in with: L2Normalize; or `plugin` for a plugin of another library");
+    fail_at(rule.place,
+            "`with` is missing; set the new operator, as in with: L2Normalize, or set `plugin` to a plugin of another "
+            "library, as in plugin: {name: TheirNorm}");
   }
   if (rule.kind == Kind::match) check_names(rule);
   if (rule.kind == Kind::set) {
@@ -201,18 +207,24 @@ void check_rule(const Rule& rule) {
     check_attributes(rule.with, rule.attributes);
   }
   if (inserts_operator && rule.with.is_plugin && rule.prove) {
-    fail_at(rule.place,
-            fmt::format("{} cannot run on the CPU, so this rule cannot be proven; to use it without a proof, "
-                        "write prove: false and a reason",
-                        rule.with.to_string()));
+    fail_at(rule.place, fmt::format("{} cannot run on the CPU, so this rule cannot be proven; to apply the rule "
+                                    "without a proof, add prove: false and a `reason` to the rule",
+                                    rule.with.to_string()));
   }
   if (rule.int8) check_int8(rule);
   if (rule.changes_result && rule.reason.empty()) {
-    fail_at(rule.place, "changes_result: true needs a `reason` for the report");
+    fail_at(rule.place,
+            "changes_result: true requires a `reason`, which the report contains; add it, as in reason: int8 for the "
+            "first layer");
   }
-  if (!rule.prove && rule.reason.empty()) fail_at(rule.place, "prove: false needs a `reason` for the report");
+  if (!rule.prove && rule.reason.empty())
+    fail_at(
+        rule.place,
+        "prove: false requires a `reason`, which the report contains; add it, as in reason: compared on the device");
   if (rule.select.scope && (!rule.select.attributes.empty() || !rule.select.inputs.empty())) {
-    fail_at(rule.place, "`when` applies to single nodes; it is not allowed with `scope`, which selects a group");
+    fail_at(rule.place,
+            "`when` applies to single nodes and cannot be combined with `scope`, which selects a group; remove `when`, "
+            "or select single nodes with `op` or `name`");
   }
 }
 

@@ -22,7 +22,9 @@ RuleOperator read_plugin(const YamlReader& yaml, const YAML::Node& map) {
   yaml.check_keys(map, {"name", "version", "namespace"}, "`plugin`");
   const auto name = find_key(map, "name");
   if (!name) {
-    yaml.fail(map, "`name` is missing: the name of the plugin's creator, which `graft plugins LIB.so` lists");
+    yaml.fail(map,
+              "`name` is missing below `plugin`; set it to the name of the plugin's creator, which `graft plugins "
+              "LIB.so` lists, as in plugin: {name: TheirNorm}");
   }
   RuleOperator result;
   result.is_plugin = true;
@@ -60,10 +62,10 @@ std::string lists_of_operators() {
     }
   }
   for (const OperatorType* type : operators()) known.emplace_back(type->name);
-  fail_at(place, fmt::format("there is no operator {}{} {}; write ONNX's operators with their names, and operators of "
-                             "other domains as domain::Operator{}",
+  fail_at(place, fmt::format("there is no operator {}{} {}; write an operator of ONNX by its name, and an operator of "
+                             "another domain as domain::Operator{}",
                              with.op_type, did_you_mean(with.op_type, known, "."), lists_of_operators(),
-                             operator_libraries().empty() ? fmt::format("; load libraries of operators with {}",
+                             operator_libraries().empty() ? fmt::format("; load a library of operators with {}",
                                                                         setting_name(Setting::operator_libraries))
                                                           : ""));
 }
@@ -85,10 +87,14 @@ RuleOperator read_with(const YamlReader& yaml, const YAML::Node& node) {
 
 double read_scale(const YamlReader& yaml, const YAML::Node& map, std::string_view key) {
   const auto node = find_key(map, key);
-  if (!node) yaml.fail(map, fmt::format("`{}` is missing: the scale, the real value of one step of int8", key));
+  if (!node)
+    yaml.fail(
+        map,
+        fmt::format("`{0}` is missing below `int8`; set the scale, the real value of one step of int8, as in {0}: 0.05",
+                    key));
   const auto number = node->IsScalar() ? to_number(node->Scalar()) : std::nullopt;
   if (!number || !(*number > 0) || std::isinf(*number)) {
-    yaml.fail(*node, fmt::format("`{}` must be a number above 0", key));
+    yaml.fail(*node, fmt::format("`{}` must be a finite number above 0", key));
   }
   return *number;
 }
@@ -98,7 +104,7 @@ double read_scale(const YamlReader& yaml, const YAML::Node& map, std::string_vie
 RuleOperator read_operator(const YamlReader& yaml, const YAML::Node& rule) {
   const auto with = find_key(rule, "with");
   const auto plugin = find_key(rule, "plugin");
-  if (with && plugin) yaml.fail(*plugin, "`with` and `plugin` are in one rule; allowed is one of them");
+  if (with && plugin) yaml.fail(*plugin, "a rule cannot have both `with` and `plugin`; remove one of them");
   if (with) return read_with(yaml, *with);
   return plugin ? read_plugin(yaml, *plugin) : RuleOperator{};
 }

@@ -65,19 +65,24 @@ const std::vector<KindInfo>& kinds() {
 const KindInfo& find_kind(const YamlReader& yaml, const YAML::Node& node) {
   std::vector<std::string> names;
   for (const KindInfo& info : kinds()) names.emplace_back(info.key);
-  if (!node.IsMap()) yaml.fail(node, fmt::format("a rule must begin with its kind: {}", joined(names)));
+  if (!node.IsMap())
+    yaml.fail(node,
+              fmt::format(
+                  "a rule must be a mapping that begins with its kind, as in remove: {{op: Dropout}}; the kinds are {}",
+                  joined(names)));
   const KindInfo* kind = nullptr;
   for (const KindInfo& info : kinds()) {
     if (!find_key(node, info.key)) continue;
     if (kind != nullptr) {
-      yaml.fail(node, fmt::format("`{}` and `{}` are in one rule; write two rules", kind->key, info.key));
+      yaml.fail(node, fmt::format("a rule has one kind, but this rule has both `{}` and `{}`; write two rules",
+                                  kind->key, info.key));
     }
     kind = &info;
   }
   if (kind == nullptr) {
     const std::string first = node.size() == 0 ? "" : yaml.text_of(node.begin()->first, "a key");
-    yaml.fail(node, fmt::format("this rule has no kind{} A rule has one of {}", did_you_mean(first, names, "."),
-                                joined(names)));
+    yaml.fail(node, fmt::format("this rule has no kind{} Begin the rule with one of {}",
+                                did_you_mean(first, names, "."), joined(names)));
   }
   return *kind;
 }
@@ -100,7 +105,9 @@ RuleValue read_new_value(const YamlReader& yaml, Kind kind, const YAML::Node& no
     case Kind::dtype:
       value.data = yaml.text_of(node, "a type");
       if (!onnx::parse_element_type(node.Scalar())) {
-        yaml.fail(node, fmt::format("unknown type {}; types are f32, f16, u8, i64 and so on", node.Scalar()));
+        yaml.fail(node,
+                  fmt::format("the element type '{}' is unknown; write it as in f32, f16, bf16, u8, i32, i64 or bool",
+                              node.Scalar()));
       }
       return value;
     case Kind::fix: {
@@ -116,13 +123,14 @@ RuleValue read_new_value(const YamlReader& yaml, Kind kind, const YAML::Node& no
 
 void read_table(const YamlReader& yaml, const YAML::Node& node, const KindInfo& info, Rule& rule) {
   if (!node.IsMap() || node.size() == 0) {
-    yaml.fail(node, fmt::format("`{}` must be a table of names and new values", info.key));
+    yaml.fail(node, fmt::format("`{}` must be a mapping of names to new values", info.key));
   }
   const bool needs_exact_names = rule.kind == Kind::fix || rule.kind == Kind::constant;
   for (const auto& entry : node) {
     Rule::Entry item{yaml.pattern_of(entry.first, info.key), read_new_value(yaml, rule.kind, entry.second)};
     if (needs_exact_names && !item.name.is_exact()) {
-      yaml.fail(entry.first, "this name must be exact, without wildcards");
+      yaml.fail(entry.first,
+                "the names in `fix` and `constant` must be exact, without the wildcards * and ? and without re:");
     }
     rule.entries.push_back(std::move(item));
   }
@@ -131,7 +139,9 @@ void read_table(const YamlReader& yaml, const YAML::Node& node, const KindInfo& 
 void read_cut(const YamlReader& yaml, const YAML::Node& node, Rule& rule) {
   yaml.check_keys(node, {"from", "to"}, "`cut`");
   if (node.size() == 0) {
-    yaml.fail(node, "`cut` needs `from`, the tensors at which the part begins, or `to`, where it ends, or both");
+    yaml.fail(node,
+              "`cut` is empty; set `from`, the tensors at which the part begins, or `to`, the tensors at which the "
+              "part ends, or both");
   }
   if (const auto from = find_key(node, "from")) rule.from = yaml.patterns_of(*from, "from");
   if (const auto to = find_key(node, "to")) rule.to = yaml.patterns_of(*to, "to");
@@ -194,8 +204,8 @@ std::string to_string(const Selector& select) {
 
 std::string describe(const Rule& rule, std::string_view key) {
   switch (rule.kind) {
-    case Kind::replace: return fmt::format("replace {} by {}", to_string(rule.select), rule.with.to_string());
-    case Kind::match: return fmt::format("replace a pattern by {}", rule.with.to_string());
+    case Kind::replace: return fmt::format("replace {} with {}", to_string(rule.select), rule.with.to_string());
+    case Kind::match: return fmt::format("replace a pattern with {}", rule.with.to_string());
     case Kind::remove: return fmt::format("remove {}", to_string(rule.select));
     case Kind::set: return fmt::format("set attributes of {}", to_string(rule.select));
     case Kind::dynamic_batch: return fmt::format("make the batch size dynamic, with the name {}", rule.symbol);
@@ -223,7 +233,9 @@ void read_options(const YamlReader& yaml, const YAML::Node& node, Rule& rule) {
   if (const auto value = find_key(node, "stage")) {
     const std::string stage = yaml.text_of(*value, "`stage`");
     if (stage != "before" && stage != "after") {
-      yaml.fail(*value, fmt::format("`stage` is {}; allowed are before and after (the fusions)", stage));
+      yaml.fail(
+          *value,
+          fmt::format("`stage` is {}; it must be before or after, which means before or after the fusions", stage));
     }
     rule.stage = stage == "after" ? Stage::after : Stage::before;
   }
@@ -233,7 +245,10 @@ void read_options(const YamlReader& yaml, const YAML::Node& node, Rule& rule) {
     for (const NamePattern& name : yaml.patterns_of(*value, "outputs")) rule.outputs.push_back(name.text());
   }
   if (const auto value = find_key(node, "inputs")) {
-    if (!value->IsSequence()) yaml.fail(*value, "`inputs` must be a list of names of tensors or numbers of inputs");
+    if (!value->IsSequence())
+      yaml.fail(
+          *value,
+          "`inputs` must be a list of names of tensors or indices of inputs, as in inputs: [x] or inputs: [0, 2]");
     rule.inputs_place = yaml.place_of(*value);
     rule.inputs.emplace();
     for (const YAML::Node& item : *value) rule.inputs->push_back(yaml.value_of(item));
@@ -263,14 +278,16 @@ Rule read_rule(const YamlReader& yaml, const YAML::Node& node) {
 
 std::vector<Rule> parse_rules(const std::string& text, const std::string& name) {
   if (text.size() > most_rule_bytes) {
-    throw Error(fmt::format("{}: the rules have {} bytes; allowed are at most {}", name, text.size(), most_rule_bytes));
+    throw Error(fmt::format("{}: the file of rules has {} bytes; at most {} bytes are supported", name, text.size(),
+                            most_rule_bytes));
   }
   YAML::Node document;
   try {
     document = YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    fail_at({name, error.mark.line + 1, error.mark.column + 1},
-            fmt::format("this is not YAML: {}\nA name that begins with @, *, & or ! needs quotes.", error.msg));
+    fail_at(
+        {name, error.mark.line + 1, error.mark.column + 1},
+        fmt::format("the file is not valid YAML: {}\nA name that begins with @, *, & or ! needs quotes.", error.msg));
   }
   const YamlReader yaml(name);
   if (!document.IsSequence()) {

@@ -16,7 +16,8 @@ TensorCondition read_tensor_condition(const YamlReader& yaml, const YAML::Node& 
   if (const auto node = find_key(map, "dtype")) {
     condition.dtype = onnx::parse_element_type(yaml.text_of(*node, "`dtype`"));
     if (!condition.dtype) {
-      yaml.fail(*node, fmt::format("unknown type {}; types are f32, f16, i64 and so on", node->Scalar()));
+      yaml.fail(*node, fmt::format("the element type '{}' is unknown; write it as in f32, f16, bf16, i32, i64 or bool",
+                                   node->Scalar()));
     }
   }
   if (const auto node = find_key(map, "rank")) condition.rank = yaml.index_of(*node);
@@ -31,12 +32,13 @@ TensorCondition read_tensor_condition(const YamlReader& yaml, const YAML::Node& 
 }  // namespace
 
 RuleAttributes read_attributes(const YamlReader& yaml, const YAML::Node& map) {
-  if (!map.IsMap()) yaml.fail(map, "`attributes` must be a table of names and values");
+  if (!map.IsMap())
+    yaml.fail(map, "`attributes` must be a mapping of attribute names to values, as in {epsilon: 1.0e-3}");
   RuleAttributes result;
   for (const auto& entry : map) {
     std::string name = yaml.text_of(entry.first, "the name of an attribute");
     if (find_attribute(result, name) != nullptr) {
-      yaml.fail(entry.first, fmt::format("attribute `{}` is given twice", name));
+      yaml.fail(entry.first, fmt::format("attribute `{}` is set twice; remove one of the two", name));
     }
     RuleValue value = yaml.value_of(entry.second);
     value.place = yaml.place_of(entry.first);
@@ -52,18 +54,24 @@ void read_when(const YamlReader& yaml, const YAML::Node& node, Selector& select)
   if (first.dtype || first.rank || first.shape) select.inputs.emplace(0, std::move(first));
   const auto inputs = find_key(node, "inputs");
   if (!inputs) return;
-  if (!inputs->IsMap()) yaml.fail(*inputs, "`inputs` must be a table, as in {1: {rank: 4}}");
+  if (!inputs->IsMap())
+    yaml.fail(*inputs, "`inputs` must be a mapping of the index of an input to its conditions, as in {1: {rank: 4}}");
   for (const auto& entry : *inputs) {
     yaml.check_keys(entry.second, {"dtype", "rank", "shape"}, "a condition on an input");
     if (!select.inputs.emplace(yaml.index_of(entry.first), read_tensor_condition(yaml, entry.second)).second) {
-      yaml.fail(entry.first, "this input has two conditions; dtype, rank and shape below `when` apply to input 0");
+      yaml.fail(entry.first,
+                "this input has conditions in two places; remove one of them (`dtype`, `rank` and `shape` directly "
+                "below `when` apply to input 0)");
     }
   }
 }
 
 void read_selector(const YamlReader& yaml, const YAML::Node& node, Selector& select) {
   yaml.check_keys(node, {"op", "name", "scope", "layer", "layer_type"}, "the selection of a rule");
-  if (node.size() == 0) yaml.fail(node, "select nodes with op, name, scope, layer or layer_type");
+  if (node.size() == 0)
+    yaml.fail(
+        node,
+        "the selection is empty; select nodes with `op`, `name`, `scope`, `layer` or `layer_type`, as in {op: Conv}");
   if (const auto value = find_key(node, "op")) select.op = yaml.pattern_of(*value, "op");
   if (const auto value = find_key(node, "name")) select.name = yaml.pattern_of(*value, "name");
   if (const auto value = find_key(node, "layer")) select.layer = yaml.pattern_of(*value, "layer");
@@ -75,7 +83,9 @@ void read_selector(const YamlReader& yaml, const YAML::Node& node, Selector& sel
     while (scope.starts_with('/')) scope.erase(0, 1);
     select.scope = NamePattern(scope, yaml.place_of(*value));
     if (select.op || select.name || select.layer || select.layer_type) {
-      yaml.fail(*value, "`scope` must be alone: it selects all nodes below a name as one group");
+      yaml.fail(*value,
+                "`scope` cannot be combined with `op`, `name`, `layer` or `layer_type`: it selects all nodes below a "
+                "name as one group");
     }
   }
 }

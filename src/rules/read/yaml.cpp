@@ -41,7 +41,7 @@ std::optional<YAML::Node> find_key(const YAML::Node& map, std::string_view key) 
 void YamlReader::check_keys(const YAML::Node& map, const std::vector<std::string>& allowed,
                             std::string_view what) const {
   if (!map.IsMap())
-    fail(map, fmt::format("{} must be a table of names and values; its keys are {}", what, joined(allowed)));
+    fail(map, fmt::format("{} must be a YAML mapping of keys to values; its keys are {}", what, joined(allowed)));
   std::vector<std::string> seen;
   for (const auto& entry : map) {
     const std::string key = text_of(entry.first, "a key");
@@ -50,14 +50,15 @@ void YamlReader::check_keys(const YAML::Node& map, const std::vector<std::string
                                     joined(allowed)));
     }
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-      fail(entry.first, fmt::format("`{}` is given twice", key));
+      fail(entry.first, fmt::format("the key `{}` occurs twice; remove one of the two", key));
     }
     seen.push_back(key);
   }
 }
 
 std::string YamlReader::text_of(const YAML::Node& node, std::string_view what) const {
-  if (!node.IsScalar() || node.Scalar().empty()) fail(node, fmt::format("{} must be a string", what));
+  if (!node.IsScalar() || node.Scalar().empty())
+    fail(node, fmt::format("{} must be a string or a number, and not empty", what));
   return node.Scalar();
 }
 
@@ -85,12 +86,15 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
     value.data = scalar_of(node);
     return value;
   }
-  if (!node.IsSequence()) fail(node, "a value must be a number, a string, a list of numbers or a list of strings");
+  if (!node.IsSequence())
+    fail(node,
+         "this value must be a number, true or false, a string, a list of numbers or a list of strings, not empty and "
+         "not a mapping");
   std::vector<std::int64_t> integers;
   std::vector<double> numbers;
   std::vector<std::string> strings;
   for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) fail(item, "a list must have numbers or strings, not lists");
+    if (!item.IsScalar()) fail(item, "each element of the list must be a number or a string");
     const RuleValue::Data data = scalar_of(item);
     if (const auto* integer = std::get_if<std::int64_t>(&data)) {
       integers.push_back(*integer);
@@ -101,7 +105,8 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
       strings.push_back(std::get<std::string>(data));
     }
   }
-  if (!strings.empty() && strings.size() != node.size()) fail(node, "a list must have numbers or strings, not both");
+  if (!strings.empty() && strings.size() != node.size())
+    fail(node, "the list must contain only numbers or only strings, not both");
   if (!strings.empty()) {
     value.data = std::move(strings);
   } else if (integers.size() == node.size()) {
@@ -114,7 +119,7 @@ RuleValue YamlReader::value_of(const YAML::Node& node) const {
 
 std::size_t YamlReader::index_of(const YAML::Node& node) const {
   const auto index = node.IsScalar() ? to_integer(node.Scalar()) : std::nullopt;
-  if (!index || *index < 0) fail(node, "an input must be a number, counted from 0");
+  if (!index || *index < 0) fail(node, "the index of an input and a rank must be integers that are at least 0");
   return static_cast<std::size_t>(*index);
 }
 

@@ -20,7 +20,8 @@ std::vector<onnx::Value*> find_inputs(const NewNode& planned, onnx::Graph& graph
     onnx::Value* value = input.is_new || input.name.empty() ? nullptr : graph.find(input.name);
     if (value == nullptr && input.constant) value = graph.add_constant(input.name, *input.constant);
     if (value == nullptr && !input.name.empty()) {
-      throw Error(fmt::format("'{}' is not available in the graph in which the operator is inserted", input.name));
+      throw Error(
+          fmt::format("tensor '{}' is not available in the graph in which the operator is inserted", input.name));
     }
     inputs.push_back(value);
   }

@@ -24,9 +24,9 @@ std::optional<RuleValue::Data> convolution_default(const Rule& rule, const onnx:
   if (attribute == "pads") {
     const std::string padding = node.string_or("auto_pad", "NOTSET");
     if (padding == "NOTSET" || padding == "VALID") return std::nullopt;
-    fail_at(rule.place,
-            fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; set `{}`",
-                        onnx::describe(node), padding, own));
+    fail_at(rule.place, fmt::format("{}: its padding is `auto_pad` {}, which depends on the size of its input; set "
+                                    "`{}` under `attributes` of the rule",
+                                    onnx::describe(node), padding, own));
   }
   const onnx::Value* weight = node.input(1);
   if (attribute != "kernel_shape" || weight == nullptr || !weight->shape) return std::nullopt;
@@ -76,7 +76,7 @@ std::vector<double> quantize_channels(onnx::TensorData& weight, const std::vecto
 void prepare_int8(const Rule& rule, const Region& region, NewNode& node, RuleAttributes& given) {
   const onnx::Value* x = node.inputs.empty() ? nullptr : region.graph->find(node.inputs[0].name);
   if (x == nullptr || x->type != onnx::ElementType::f32) {
-    fail_at(rule.place, fmt::format("{}: int8 needs an input of f32; its input is {}", region.name,
+    fail_at(rule.place, fmt::format("{}: int8 requires an input of type f32; the type of its input is {}", region.name,
                                     x == nullptr || !x->type ? "unknown" : to_string(*x->type)));
   }
   given.emplace_back(node.with.input_scale(), RuleValue{rule.place, node.int8->input_scale});
@@ -86,8 +86,11 @@ void prepare_int8(const Rule& rule, const Region& region, NewNode& node, RuleAtt
   NodeInput& weight = node.inputs[stored->input];
   const auto numbers = weight.constant ? weight.constant->numbers() : std::nullopt;
   if (!numbers || weight.constant->dims.empty() || weight.constant->dims[0] == 0) {
-    fail_at(rule.place, fmt::format("{}: its weights '{}' are not a constant, so they cannot be quantized to int8",
-                                    region.name, weight.name));
+    fail_at(
+        rule.place,
+        fmt::format(
+            "{}: its weights '{}' must be a constant with at least one channel, or they cannot be quantized to int8",
+            region.name, weight.name));
   }
   const std::vector<double> scales = quantize_channels(*weight.constant, *numbers);
   weight.name += "_int8";

@@ -23,7 +23,7 @@ std::string input_types_text(const OperatorType& type, std::size_t count) {
     const std::string text = fmt::format("{}", fmt::join(dtypes, ", "));
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
   }
-  return all.size() == 1 ? all.front() + " alone" : fmt::format("{}", fmt::join(all, "; or "));
+  return all.size() == 1 ? "only " + all.front() : fmt::format("{}", fmt::join(all, "; or "));
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ InputFacts find_input_facts(const NewNode& node, const onnx::Graph& graph) {
     if (value == nullptr && input.constant) element = input.constant->type;
     const auto dtype = element ? to_dtype(*element) : std::nullopt;
     if (!dtype) {
-      throw Error(fmt::format("'{}' is {}, a type that {} does not support", input.name,
+      throw Error(fmt::format("tensor '{}' is {}, a type that {} does not support", input.name,
                               element ? to_string(*element) : "of an unknown type", node.with.to_string()));
     }
     facts.dtypes.push_back(*dtype);
@@ -82,7 +82,7 @@ void check_fits(const NewNode& node, const Region& region, const InputFacts& fac
     const onnx::Value& output = *region.outputs[i];
     const auto dtype = output.type ? to_dtype(*output.type) : std::nullopt;
     if (dtype && *dtype == results[i]) continue;
-    throw Error(fmt::format("'{}' is {}, but {} computes {}", output.name,
+    throw Error(fmt::format("tensor '{}' is {}, but {} computes {}", output.name,
                             output.type ? to_string(*output.type) : "of an unknown type", node.with.to_string(),
                             to_string(results[i])));
   }
@@ -92,7 +92,7 @@ void check_fits(const NewNode& node, const Region& region, const InputFacts& fac
   for (std::size_t i = 0; i < region.outputs.size(); ++i) {
     const onnx::Value& output = *region.outputs[i];
     if (!output.rank() || *output.rank() == std::ssize(shapes[i])) continue;
-    throw Error(fmt::format("'{}' has rank {}, but {} computes rank {}", output.name, *output.rank(),
+    throw Error(fmt::format("tensor '{}' has rank {}, but {} computes rank {}", output.name, *output.rank(),
                             node.with.to_string(), shapes[i].size()));
   }
 }

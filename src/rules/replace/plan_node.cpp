@@ -26,14 +26,16 @@ bool is_number_of_shape(const onnx::Value& value) {
 const onnx::Value* find_input(const Region& region, const RuleValue& wanted, std::vector<NodeInput>& inputs) {
   if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
     if (*index < 0 || static_cast<std::size_t>(*index) >= region.inputs.size()) {
-      fail_at(wanted.place, fmt::format("{} has no input {}; it has {}", region.name, *index, region.inputs.size()));
+      fail_at(wanted.place, fmt::format("{} has no input {}; the number of its inputs is {}, counted from 0",
+                                        region.name, *index, region.inputs.size()));
     }
     const onnx::Value* value = region.inputs[static_cast<std::size_t>(*index)];
     if (value == nullptr) inputs.emplace_back();
     return value;
   }
   const auto* name = std::get_if<std::string>(&wanted.data);
-  if (name == nullptr) fail_at(wanted.place, "an input must be a number or the name of a tensor");
+  if (name == nullptr)
+    fail_at(wanted.place, "each entry of `inputs` must be the index of an input or the name of a tensor");
   if (*name == "_") {
     inputs.emplace_back();
     return nullptr;
@@ -64,7 +66,8 @@ void check_closed(const Rule& rule, const Region& region, const std::unordered_s
   }
   if (missing.empty()) return;
   fail_at(rule.place,
-          fmt::format("{} also needs {}, which `inputs` does not list", region.name, fmt::join(missing, ", ")));
+          fmt::format("{}: the nodes also read {}, which `inputs` does not list; add what is missing to `inputs`",
+                      region.name, fmt::join(missing, ", ")));
 }
 
 std::vector<NodeInput> plan_inputs(const Rule& rule, const Region& region) {
@@ -72,7 +75,9 @@ std::vector<NodeInput> plan_inputs(const Rule& rule, const Region& region) {
   if (!rule.inputs) {
     if (region.match != nullptr) {
       if (!region.match->values.contains("x")) {
-        fail_at(rule.place, "`inputs` is missing: list the names of the pattern that the operator reads, in its order");
+        fail_at(
+            rule.place,
+            "`inputs` is missing; list the names of the pattern that the operator reads, in the order of its inputs");
       }
       return {to_input(&region.match->value("x"))};
     }
@@ -109,14 +114,15 @@ std::vector<std::string> plan_outputs(const Rule& rule, const Region& region) {
   if (rule.outputs.empty()) return names;
   for (const std::string& name : names) {
     if (std::find(rule.outputs.begin(), rule.outputs.end(), name) == rule.outputs.end()) {
-      fail_at(rule.place, fmt::format("{}: '{}' is also used outside ({}), but `outputs` does not list it", region.name,
-                                      name, user_of(region, name)));
+      fail_at(rule.place,
+              fmt::format("{}: '{}' is also used outside the replaced nodes ({}), but `outputs` does not list it",
+                          region.name, name, user_of(region, name)));
     }
   }
   for (const std::string& name : rule.outputs) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      fail_at(rule.place, fmt::format("{} does not have the output '{}'; its outputs are {}", region.name, name,
-                                      fmt::join(names, ", ")));
+      fail_at(rule.place, fmt::format("{}: there is no output '{}'; the outputs of the replaced nodes are {}",
+                                      region.name, name, fmt::join(names, ", ")));
     }
   }
   return rule.outputs;
@@ -129,7 +135,8 @@ void check_counts(const Rule& rule, const Region& region, const NewNode& node) {
   if (node.inputs.size() < fewest || node.inputs.size() > most) {
     std::vector<std::string> names;
     for (const NodeInput& input : node.inputs) names.push_back(input.name.empty() ? "_" : input.name);
-    fail_at(rule.place, fmt::format("{} reads {} inputs ({}); {} takes {}\nSelect and order the inputs with `inputs`",
+    fail_at(rule.place, fmt::format("{}: the new node would have {} inputs ({}), but {} must have {}\nSelect and order "
+                                    "the inputs with `inputs`",
                                     region.name, node.inputs.size(), fmt::join(names, ", "), node.with.to_string(),
                                     fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most)));
   }
@@ -138,8 +145,9 @@ void check_counts(const Rule& rule, const Region& region, const NewNode& node) {
     for (const std::string& name : node.outputs) {
       users += fmt::format("{}'{}' ({})", users.empty() ? "" : ", ", name, user_of(region, name));
     }
-    fail_at(rule.place, fmt::format("{}: {} of its tensors are used outside, but {} has {}: {}", region.name,
-                                    node.outputs.size(), node.with.to_string(), outputs, users));
+    fail_at(rule.place, fmt::format("{}: {} of its tensors are used outside the replaced nodes, but the number of "
+                                    "outputs of {} is at most {}: {}",
+                                    region.name, node.outputs.size(), node.with.to_string(), outputs, users));
   }
 }
 

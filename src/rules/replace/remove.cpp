@@ -22,12 +22,16 @@ void remove(RuleRun& run, const Region& region) {
   if (region.outputs.size() > 1) {
     std::vector<std::string> names;
     for (const onnx::Value* output : region.outputs) names.push_back("'" + output->name + "'");
-    fail_at(run.rule.place, fmt::format("{} has the outputs {}; a bypass must have one output", region.name,
-                                        fmt::join(names, " and ")));
+    fail_at(run.rule.place,
+            fmt::format("{}: the outputs {} are all used; a rule `remove` can replace only one output with an input",
+                        region.name, fmt::join(names, " and ")));
   }
   if (run.rule.input >= region.inputs.size() || region.inputs[run.rule.input] == nullptr) {
-    fail_at(run.rule.place,
-            fmt::format("{} has no input {}; it has {}", region.name, run.rule.input, region.inputs.size()));
+    fail_at(
+        run.rule.place,
+        fmt::format(
+            "{}: input {} does not exist or is absent; `input` is the index of one of its {} inputs, counted from 0",
+            region.name, run.rule.input, region.inputs.size()));
   }
   onnx::Value* from = region.inputs[run.rule.input];
   Proposal proposal = propose(run.rule, region, fmt::format("its input '{}'", from->name));

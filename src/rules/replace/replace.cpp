@@ -35,7 +35,8 @@ std::string refusal(RuleRun& run, const Region& region, const NewNode& node, boo
 
 void replace(RuleRun& run, const Region& region) {
   if (region.outputs.empty()) {
-    run.outcome.notes.push_back(fmt::format("{}: no node reads its result", region.name));
+    run.outcome.notes.push_back(
+        fmt::format("{}: the rule was not applied, because no node reads the result", region.name));
     return;
   }
   NewNode node = plan_node(run.rule, region);
@@ -44,7 +45,7 @@ void replace(RuleRun& run, const Region& region) {
   if (is_unknown && run.rule.prove) {
     fail_at(run.rule.place,
             fmt::format("{} cannot run on the CPU, and the model has no function of that name, so this rule cannot be "
-                        "proven; to use it without a proof, write prove: false and a reason",
+                        "proven; to apply the rule without a proof, add prove: false and a `reason` to the rule",
                         node.with.to_string()));
   }
   if (const std::string why = refusal(run, region, node, node.with.graft != nullptr || is_unknown); !why.empty()) {
@@ -79,8 +80,8 @@ void replace_matched(RuleRun& run) {
                                             onnx::describe(*nearest->node), nearest->matched_nodes,
                                             nearest->pattern_nodes, nearest->reason));
   } else {
-    run.outcome.notes.push_back(
-        fmt::format("the model has no {}, which the pattern ends with", fmt::join(pattern.root_types(), " or ")));
+    run.outcome.notes.push_back(fmt::format("the pattern ends with {}, but the model has no such node",
+                                            fmt::join(pattern.root_types(), " or ")));
   }
 }
 

@@ -18,10 +18,9 @@ namespace {
 
 void set_attributes(RuleRun& run, const Region& region) {
   if (region.nodes.size() != 1 || region.outputs.empty()) {
-    fail_at(
-        run.rule.place,
-        fmt::format("{}: attributes can be set only on single nodes whose result is used; select nodes by op or name",
-                    region.name));
+    fail_at(run.rule.place, fmt::format("{}: attributes can be set only on single nodes whose result is used; select "
+                                        "such nodes with `op` or `name`",
+                                        region.name));
   }
   const onnx::Node& node = *region.nodes.front();
   const onnx::OperatorSchema* schema =
@@ -52,13 +51,13 @@ void set_attributes(RuleRun& run, const Region& region) {
 
 onnx::TensorData new_constant(const Rule::Entry& entry, const onnx::TensorData& old) {
   auto numbers = to_numbers(entry.value.data);
-  if (!numbers) fail_at(entry.value.place, "the value of a constant must be numbers");
+  if (!numbers) fail_at(entry.value.place, "the value of a constant must be a number or a list of numbers");
   if (!is_list(entry.value.data)) {  // one number for all elements
     numbers = std::vector<double>(static_cast<std::size_t>(old.element_count()), numbers->front());
   }
   if (static_cast<std::int64_t>(numbers->size()) != old.element_count()) {
-    fail_at(entry.value.place,
-            fmt::format("found {} numbers; '{}' has {}", numbers->size(), entry.name.text(), old.element_count()));
+    fail_at(entry.value.place, fmt::format("the rule lists {} numbers, but the constant '{}' has {} elements",
+                                           numbers->size(), entry.name.text(), old.element_count()));
   }
   return onnx::TensorData::from_numbers(old.type, old.dims, *numbers);
 }
@@ -86,7 +85,7 @@ void set_constant(RuleRun& run, const Rule::Entry& entry) {
   onnx::TensorData fresh = new_constant(entry, *old);
   const std::vector<onnx::Node*> users = users_of(*value, graph);
   if (users.empty()) {
-    record_miss(run, fmt::format("no node reads '{}'", value->name));
+    record_miss(run, fmt::format("the rule was not applied, because no node reads the constant '{}'", value->name));
     return;
   }
   ++run.outcome.matched;
