@@ -37,7 +37,7 @@ std::string without_cut(std::string_view advice) {
 }
 
 std::string obstacle_text(const report::NearMiss& missed) {
-  return fmt::format("graft convert does not replace it with layers that TensorRT has: {}", missed.reason);
+  return fmt::format("graft convert does not replace the node with layers that TensorRT has: {}", missed.reason);
 }
 
 /// Whether the advice begins with a clause on what the conversion does.

@@ -117,12 +117,11 @@ std::optional<std::string> f64_warning(const onnx::Model& model) {
   std::vector<std::string> parts;
   if (!findings.nodes.empty()) parts.push_back(list(std::move(findings.nodes), "nodes"));
   if (!findings.constants.empty()) {
-    parts.push_back(fmt::format("the maximum of f32 is 3.4e38, and larger numbers are in {}",
+    parts.push_back(fmt::format("the maximum of f32 is 3.4e38, and larger values are in {}",
                                 list(std::move(findings.constants), "constants")));
   }
   if (!ports.empty()) {
-    parts.push_back(
-        fmt::format("an engine uses f32 for {} of the model", list(std::move(ports), "inputs and outputs")));
+    parts.push_back(fmt::format("in the engine, the type of {} is f32", list(std::move(ports), "inputs and outputs")));
   }
   return fmt::format("{}: TensorRT computes f64 {}: {}", model.source, f64_in_f32, fmt::join(parts, "; "));
 }

@@ -73,8 +73,9 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   try {
     report = convert_in_memory(engine, converted);
   } catch (const Error& error) {
-    prospect.warnings.push_back(
-        fmt::format("`graft convert` refuses the model, so its result is not predicted: {}", error.what()));
+    prospect.warnings.push_back(fmt::format(
+        "`graft convert` refuses the model, so this report does not predict what the conversion changes: {}",
+        error.what()));
   }
   prospect.nodes = onnx::count_nodes(converted);
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);

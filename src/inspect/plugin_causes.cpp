@@ -91,7 +91,8 @@ std::string one_of(const std::vector<const json*>& creators, const char* field) 
 
 std::string name_the_library(std::string_view too) {
   return fmt::format(
-      "load the library that has it{}: {} LIB.so, or {} for your own operators; `graft plugins LIB.so` lists the "
+      "load the library that has the plugin{}: {} LIB.so, or {} for your own operators; `graft plugins LIB.so` lists "
+      "the "
       "plugins of a library",
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
@@ -164,7 +165,7 @@ std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
     return PluginCause{std::string(name),
-                       fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
+                       fmt::format("attribute `{}` has the type {}; it must be a string", name, attribute->kind()),
                        fmt::format("write {} as a string: '1' and not 1", name)};
   }
   return std::nullopt;
@@ -315,10 +316,11 @@ std::string inputs_text(const onnx::Node& node) {
 }
 
 PluginCause of_the_older_generation(const json& creator) {
-  return {"plugin_generation",
-          fmt::format("{} is a plugin of generation {}, which this TensorRT does not support",
-                      describe_creator(creator), text_of(creator, "generation")),
-          "use a version of the library with IPluginV3 plugins, or a TensorRT that supports IPluginV2 (10.x)"};
+  return {
+      "plugin_generation",
+      fmt::format("{} is a plugin of generation {}, which the installed release of TensorRT does not support",
+                  describe_creator(creator), text_of(creator, "generation")),
+      "use a version of the library with IPluginV3 plugins, or a release of TensorRT that supports IPluginV2 (10.x)"};
 }
 
 /// Returns a list such as "f32[1, 3, 8, 8], i64[2]".
@@ -357,8 +359,8 @@ PluginCause cause_of_crash(const json& creator) {
 
 PluginCause cause_of_hang(const json& creator) {
   return {"plugin_hang", fmt::format("{}, does not return when TensorRT calls it", describe_creator(creator)),
-          fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails. If it is "
-                      "only slow, set a longer {}",
+          fmt::format("the library's author has to fix this; {} FILE writes the smallest model that fails. If the "
+                      "plugin is only slow, raise {}",
                       setting_name(Setting::reduce), setting_name(Setting::trial_seconds))};
 }
 
@@ -367,8 +369,8 @@ PluginCause cause_of_failed_build(const onnx::Node& node, const json& creator, c
     return {"plugin_formats",
             fmt::format("{}, supports no combination of types and layouts that TensorRT offers: inputs {}; outputs {}",
                         describe_creator(creator), tensors_text(node.inputs), tensors_text(node.outputs)),
-            "cast its inputs to types that it supports; or let its supportsFormatCombination accept these, at least in "
-            "the linear layout"};
+            "cast the node's inputs to types that the plugin supports; or let the plugin's supportsFormatCombination "
+            "accept these types, at least in the linear layout"};
   }
   return {"plugin_build", fmt::format("{}, fails while the engine is built", describe_creator(creator)),
           "see TensorRT's messages or the plugin's output for the reason"};
@@ -379,9 +381,9 @@ PluginCause cause_in_body(const onnx::Node& outer, const json& creator, const st
   const bool has_sizes_from_data = contains(words, "Data-dependent shapes are only allowed in the top-level scope");
   return {"plugin_in_body",
           has_sizes_from_data
-              ? fmt::format("{}, computes sizes from data, which TensorRT does not build in {}, only in the main graph",
+              ? fmt::format("{}, computes sizes from data, which TensorRT builds only in the main graph, and not in {}",
                             describe_creator(creator), place)
-              : fmt::format("{}, builds in the main graph, and not in {}", describe_creator(creator), place),
+              : fmt::format("{}, builds in the main graph, but not in {}", describe_creator(creator), place),
           advice_on_plugin_in_body()};
 }
 
@@ -392,8 +394,8 @@ std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& cr
   std::string advice =
       same_name.empty() && !is_any_of_library(creators)
           ? fmt::format(
-                "remove its domain if you mean ONNX's {}, which may compute something else; otherwise rename it "
-                "to a name that ONNX does not have",
+                "remove the domain of the node if you mean ONNX's {}, which may compute something else; otherwise "
+                "rename the operator to a name that ONNX does not have",
                 node.op_type)
           : fmt::format(
                 "register the plugin under a name that ONNX does not have; or register it in the empty "
@@ -462,7 +464,7 @@ std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const json& 
     return PluginCause{"plugin_outputs",
                        fmt::format("{}, has fewer outputs than the node, which has {}", describe_creator(*creator),
                                    node.outputs.size()),
-                       "change the node to as many outputs as the plugin has"};
+                       "change the node so that it has as many outputs as the plugin"};
   }
   constexpr std::array at_inputs{"getOutputDataTypes", "output shape computation", "getOutputShapes"};
   if (std::any_of(at_inputs.begin(), at_inputs.end(), [&](const char* word) { return contains(message, word); })) {
@@ -478,7 +480,7 @@ std::optional<PluginCause> wrong_fields(const onnx::Node& node, const json& crea
   const FieldReport fields = compare_fields(node, creator);
   if (!fields.ill_typed.empty()) {
     return PluginCause{"field_type",
-                       fmt::format("{}; TensorRT passes it unchanged, and the plugin may read a different number",
+                       fmt::format("{}; TensorRT passes the value unchanged, and the plugin may read a different value",
                                    fmt::join(fields.ill_typed, "; ")),
                        fields.type_hint};
   }
@@ -486,7 +488,7 @@ std::optional<PluginCause> wrong_fields(const onnx::Node& node, const json& crea
     return PluginCause{
         "plugin_field",
         fmt::format("the plugin has no field {}, so TensorRT does not pass it", fmt::join(fields.unknown, ", ")),
-        fields.hints.empty() ? "remove it, or rename it to a field of the plugin"
+        fields.hints.empty() ? "remove the attribute, or rename it to a field of the plugin"
                              : fmt::format("did you mean {}?", fmt::join(fields.hints, ", "))};
   }
   return std::nullopt;

@@ -69,7 +69,8 @@ std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
     if (!output->type) output->type = (*like)->type;
     if (!output->shape) output->shape = (*like)->shape;
   }
-  return fmt::format("the output of '{}' were like '{}', {}", node.name, (*like)->name, type_text(**like));
+  return fmt::format("the output of '{}' had the type and shape of '{}', {}", node.name, (*like)->name,
+                     type_text(**like));
 }
 
 /// Parses the node as the plugin that was meant and copies the types of its outputs. Returns a description of what was
@@ -89,7 +90,7 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   bool learnt = false;
   for (const json& plugin : trial.answer["plugins"]) learnt = learn_types(plugin) || learnt;
   if (!learnt) return {};
-  return fmt::format("'{}' were the plugin {} {}", node.name, plugin_meant.name, plugin_meant.version);
+  return fmt::format("'{}' were the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
 /// Marks nodes as not asked that need, for sizes, the output of a failing node or of one that was not asked.

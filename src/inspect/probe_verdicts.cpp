@@ -109,7 +109,7 @@ std::string sentence(const std::string& first, const std::string& second) {
 /// Returns advice on a part that TensorRT does not accept, where no better advice is known.
 std::string general_advice(const onnx::Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
-    return "it calls CUDA when it is created: run the command on a machine with a GPU";
+    return "TensorRT calls CUDA when it creates the layer of this node: run the command on a machine with a GPU";
   }
   if (const auto hint = hint_on_refusal(node)) return hint->advice;
   if (fails_by_rule(node)) return advice_on_refusal(node);
@@ -232,7 +232,7 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
 /// is lowered or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeSupport& verdict) {
-  const std::string reason = "not asked: " + why;
+  const std::string reason = "TensorRT was not asked about the node: " + why;
   const bool may_be_plugin = !onnx::is_standard_operator(node.domain, node.op_type) &&
                              !node.metadata.contains(onnx::fault_note) && !answers.asked.find_function(node);
   if (verdict.support == Support::unsupported && may_be_plugin) {
@@ -286,8 +286,9 @@ void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict
     if (is_left_to_builder && answers.level == Judge::parser) {
       verdict.judge = Judge::rule;
       warn_of_name(node, answers, verdict);
-      verdict.reason = sentence(verdict.reason, fmt::format("its parser accepts it; {} tests whether it builds",
-                                                            setting_name(Setting::judge_builder)));
+      verdict.reason =
+          sentence(verdict.reason, fmt::format("TensorRT's parser accepts the node; {} tests whether the node builds",
+                                               setting_name(Setting::judge_builder)));
       return;
     }
     const bool is_refused = is_lowered || verdict.support == Support::unsupported;

@@ -34,15 +34,19 @@ bool may_be_values(const onnx::Value& input, std::size_t count) {
 }
 
 void check_order(const std::string& option, const RangeOfSizes& range) {
-  constexpr std::string_view remedy = "Give minimum <= optimum <= maximum in every dimension";
+  constexpr std::string_view remedy = "Set minimum <= optimum <= maximum in every dimension";
   const auto& [least, usual, largest] = range;
   if (least.size() != usual.size() || usual.size() != largest.size()) {
-    fail(option, fmt::format("the shapes have {}, {} and {} dimensions", least.size(), usual.size(), largest.size()),
+    fail(option,
+         fmt::format("the minimum, the optimum and the maximum have {}, {} and {} dimensions", least.size(),
+                     usual.size(), largest.size()),
          remedy);
   }
   for (std::size_t axis = 0; axis < least.size(); ++axis) {
     if (least[axis] <= usual[axis] && usual[axis] <= largest[axis]) continue;
-    fail(option, fmt::format("dimension {} is not in order: {}, {}, {}", axis, least[axis], usual[axis], largest[axis]),
+    fail(option,
+         fmt::format("dimension {} has the minimum {}, the optimum {} and the maximum {}", axis, least[axis],
+                     usual[axis], largest[axis]),
          remedy);
   }
 }
@@ -52,22 +56,22 @@ void check_shape(const std::string& option, const onnx::Value& input, const Rang
   for (std::size_t point = 0; point < range.size(); ++point) {
     const std::vector<std::int64_t>& sizes = range.at(point);
     const std::string declared = input.shape ? to_string(*input.shape) : "";
-    const std::string remedy =
-        fmt::format("Give a shape that input '{}' can have{}", input.name, input.shape ? ", " + declared : "");
+    const std::string remedy = fmt::format("Set shapes that input '{}' can have{}", input.name,
+                                           input.shape ? "; the model declares " + declared : "");
     if (input.shape && input.shape->size() != sizes.size()) {
       fail(option,
-           fmt::format("the {} has {} dimensions, and the input has {}", point_names.at(point), sizes.size(),
+           fmt::format("the {} has {} dimensions, but the input has {}", point_names.at(point), sizes.size(),
                        input.shape->size()),
            remedy);
     }
     for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
       if (sizes[axis] > largest_size) {
-        fail(option, fmt::format("{} is outside 0..{}", sizes[axis], largest_size), remedy);
+        fail(option, fmt::format("the size {} is outside the range 0 to {}", sizes[axis], largest_size), remedy);
       }
       if (!input.shape || !(*input.shape)[axis].is_constant() || (*input.shape)[axis] == Dim(sizes[axis])) continue;
       fail(option,
-           fmt::format("the {} has {} at dimension {}, which the model fixes at {}", point_names.at(point), sizes[axis],
-                       axis, (*input.shape)[axis].value()),
+           fmt::format("the {} has the size {} in dimension {}, which the model fixes at {}", point_names.at(point),
+                       sizes[axis], axis, (*input.shape)[axis].value()),
            remedy);
     }
   }

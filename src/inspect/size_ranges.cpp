@@ -43,8 +43,9 @@ std::array<std::vector<std::int64_t>, 3> range_of(const std::string& option, std
   }
   const std::size_t second = text.find("..", first + 2);
   if (second == std::string_view::npos) {
-    throw Error(
-        fmt::format("{} {}: expected one shape, or three joined by ..", setting_name(Setting::shape_ranges), option));
+    throw Error(fmt::format(
+        "{} {}: expected one shape, or three shapes joined by .., as in image=1x3x224x224..4x3x224x224..8x3x224x224",
+        setting_name(Setting::shape_ranges), option));
   }
   return {sizes_of(option, text.substr(0, first)), sizes_of(option, text.substr(first + 2, second - first - 2)),
           sizes_of(option, text.substr(second + 2))};
@@ -87,7 +88,7 @@ void SizeRanges::check_symbols(const onnx::Model& model, const std::map<std::str
         if (first.sizes.at(point) == own.at(point)) continue;
         throw Error(fmt::format(
             "{} {}: the {} has {} for dimension '{}' of input '{}', and {} for the same dimension of input '{}'\n"
-            "Give '{}' the same size wherever the model has it",
+            "Set '{}' to the same size in all inputs that have this dimension",
             setting_name(Setting::shape_ranges), option, points.at(point), own.at(point), dim.name(), input->name,
             first.sizes.at(point), first.input, dim.name()));
       }
@@ -106,8 +107,8 @@ SizeRanges::SizeRanges(const onnx::Model& model, const std::vector<std::string>&
     if (input == inputs.end()) {
       std::vector<std::string> known;
       for (const onnx::Value* value : inputs) known.push_back(value->name);
-      throw Error(fmt::format("{} {}: the model has no input '{}'; it has {}", setting_name(Setting::shape_ranges),
-                              text, name, fmt::join(known, ", ")));
+      throw Error(fmt::format("{} {}: the model has no input '{}'; write NAME=MIN..OPT..MAX, where NAME is one of {}",
+                              setting_name(Setting::shape_ranges), text, name, fmt::join(known, ", ")));
     }
     const std::string range = text.substr(equals + 1);
     const auto sizes = range_of(text, range);

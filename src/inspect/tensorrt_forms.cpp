@@ -41,13 +41,13 @@ void add_top_k(const onnx::Node& node, Forms& forms) {
 void add_resize(const onnx::Node& node, Forms& forms) {
   if (passes::keeps_aspect_ratio(node)) {
     forms.push_back(
-        {"resize_aspect_ratio", fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize has stretch only",
+        {"resize_aspect_ratio", fmt::format("keep_aspect_ratio_policy = {}; TensorRT's Resize supports only stretch",
                                             node.string_or("keep_aspect_ratio_policy", ""))});
   }
   if (passes::has_refused_coordinates(node)) {
-    forms.push_back(
-        {"resize_coordinates", fmt::format("coordinate_transformation_mode = {}, which TensorRT's Resize does not have",
-                                           node.string_or("coordinate_transformation_mode", ""))});
+    forms.push_back({"resize_coordinates",
+                     fmt::format("coordinate_transformation_mode = {}, which TensorRT's Resize does not support",
+                                 node.string_or("coordinate_transformation_mode", ""))});
   }
 }
 
@@ -115,16 +115,18 @@ void add_conv_transpose(const onnx::Node& node, Forms& forms) {
     is_reached = (*wanted)[i] == (auto_pad == "VALID" ? whole : same);
   }
   if (is_reached) return;
-  forms.push_back({.name = "conv_transpose_sizes",
-                   .what = fmt::format("auto_pad = {} and output_shape; TensorRT ignores output_shape then", auto_pad),
-                   .advice = "replace auto_pad and output_shape by explicit pads and output_padding",
-                   .is_computed_wrongly = true});
+  forms.push_back(
+      {.name = "conv_transpose_sizes",
+       .what = fmt::format("auto_pad = {} and output_shape are both set; TensorRT ignores output_shape in this case",
+                           auto_pad),
+       .advice = "replace auto_pad and output_shape with explicit pads and output_padding",
+       .is_computed_wrongly = true});
 }
 
 void add_lp_pool(const onnx::Node& node, Forms& forms) {
   if (passes::has_other_norm(node)) {
     forms.push_back(
-        {"lp_pool_p", fmt::format("p = {}; TensorRT has LpPool only for p = 1 and 2", node.int_or("p", 2))});
+        {"lp_pool_p", fmt::format("p = {}; TensorRT supports LpPool only for p = 1 and p = 2", node.int_or("p", 2))});
   }
   add_pooling_past_end(node, forms);
 }
@@ -133,8 +135,8 @@ void add_lp_pool(const onnx::Node& node, Forms& forms) {
 void add_lrn(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t largest_window = 15;
   if (const std::int64_t size = node.int_or("size", 1); size < 1 || size > largest_window || size % 2 == 0) {
-    forms.push_back(
-        {"lrn_size", fmt::format("size = {}; TensorRT has odd sizes from 1 to {} only", size, largest_window)});
+    forms.push_back({"lrn_size", fmt::format("size = {}; TensorRT's LRN supports only odd sizes from 1 to {}", size,
+                                             largest_window)});
   }
   struct Range {
     std::string_view name;
@@ -154,7 +156,7 @@ void add_scatter_reduction(const onnx::Node& node, Forms& forms) {
   if (!passes::has_reduction(node)) return;
   forms.push_back(
       {node.is("ScatterND") ? "scatter_nd_reduction" : "scatter_elements_reduction",
-       fmt::format("reduction = {}; TensorRT scatters without reduction only", node.string_or("reduction", ""))});
+       fmt::format("reduction = {}; TensorRT scatters only without a reduction", node.string_or("reduction", ""))});
 }
 
 /// Adds a form if a ScatterElements has a reduction, or else more indices than data along an axis.
@@ -168,9 +170,10 @@ void add_scatter_elements(const onnx::Node& node, Forms& forms) {
     const Dim& places = (*data->shape)[axis];
     const Dim& named = (*indices->shape)[axis];
     if (!places.is_constant() || !named.is_constant() || named.value() <= places.value()) continue;
-    forms.push_back({"scatter_elements_of_more",
-                     fmt::format("{} indices along axis {}, where the data has {}; TensorRT accepts at most that many",
-                                 named.value(), axis, places.value())});
+    forms.push_back(
+        {"scatter_elements_of_more", fmt::format("it has {} indices along axis {}, where the data has {} elements; "
+                                                 "TensorRT accepts at most as many indices as elements",
+                                                 named.value(), axis, places.value())});
     return;
   }
 }
@@ -217,19 +220,19 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {
     // Where the zero point is 0 or left out, the parser takes i8 instead: values above 127 * scale are clipped.
     forms.push_back({.name = "quantize_u8",
-                     .what = fmt::format("'{}' is u8; TensorRT quantizes to signed integers only", value->name),
+                     .what = fmt::format("'{}' is u8; TensorRT quantizes only to signed integers", value->name),
                      .advice = symmetric,
                      .is_computed_wrongly = true});
   }
   if (const onnx::Value* value = tensor_of_type(node, {f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, u4, u2, i2, f6e2m3})) {
-    forms.push_back({"missing_type",
-                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type))});
+    forms.push_back({"missing_type", fmt::format("'{}' is {}, a type that TensorRT does not support", value->name,
+                                                 to_string(*value->type))});
   }
   const onnx::Value* narrow = tensor_of_type(node, {i4, f4e2m1});
   if (narrow != nullptr && narrow->shape && element_count(*narrow) % 2 != 0) {
     forms.push_back(
-        {"odd_4_bits", fmt::format("'{}' has an odd number of elements of 4 bits; TensorRT accepts only an even number",
-                                   narrow->name)});
+        {"odd_4_bits",
+         fmt::format("'{}' has an odd number of 4-bit elements; TensorRT accepts only an even number", narrow->name)});
   }
   // The zero point of f8 may be an input of the network.
   if (tensor_of_type(node, {f8e4m3fn}) == nullptr) {
@@ -258,7 +261,7 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
   if (passes::is_batch_first(node)) {
     // The parser accepts it, and the engine's outputs have the shapes of layout 0 (measured with TensorRT-RTX 1.7).
     forms.push_back({.name = "recurrent_layout",
-                     .what = "layout = 1; TensorRT ignores it, and treats the batch axis as time",
+                     .what = "layout = 1; TensorRT ignores the layout, and treats the batch axis as time",
                      .is_computed_wrongly = true});
   }
   if (has_other_activations(node)) {
@@ -270,10 +273,13 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
   if (node.input(lengths) != nullptr && passes::reads_half(node)) {
     // The parser adds a selection between the steps of a sequence and zeros of f32, and then refuses its own layer.
     forms.push_back(
-        {"recurrent_lengths_half", fmt::format("TensorRT accepts {} with sequence lengths in f32 only", node.op_type)});
+        {"recurrent_lengths_half",
+         fmt::format(
+             "it has sequence lengths and is in f16 or bf16; TensorRT accepts {} with sequence lengths only in f32",
+             node.op_type)});
   }
   if (node.is("LSTM") && node.int_or("input_forget", 0) != 0) {
-    forms.push_back({"lstm_input_forget", "input_forget, which TensorRT's LSTM does not have"});
+    forms.push_back({"lstm_input_forget", "input_forget is set, which TensorRT's LSTM does not support"});
   }
 }
 
@@ -282,7 +288,8 @@ std::int64_t rank_of(const onnx::Value* value) { return value == nullptr ? -1 : 
 
 void add_tensor_scatter(const onnx::Node& node, Forms& forms) {
   if (const std::string mode = node.string_or("mode", "linear"); mode != "linear") {
-    forms.push_back({"tensor_scatter_mode", fmt::format("mode = {}; TensorRT has linear only", mode)});
+    forms.push_back(
+        {"tensor_scatter_mode", fmt::format("mode = {}; TensorRT's TensorScatter supports only linear", mode)});
   }
   const std::int64_t rank = rank_of(node.input(0));
   if (rank < 0 || rank == 4) return;
@@ -312,15 +319,16 @@ std::string missing_kernel(const onnx::Node& node) {
   if (has_one_query(query)) {
     constexpr std::int64_t multiple = 8;
     if (!heads || (*heads % multiple == 0 && *heads <= largest_head)) return {};
-    return fmt::format("one query and heads of size {}; TensorRT has kernels for multiples of {} up to {}", *heads,
-                       multiple, largest_head);
+    return fmt::format("it has one query and heads of size {}; TensorRT has kernels only for multiples of {} up to {}",
+                       *heads, multiple, largest_head);
   }
   if (is_type_of(&query, {onnx::ElementType::f32, onnx::ElementType::f64})) {
     return "it is in f32, for which TensorRT has a kernel only with a single query";
   }
   constexpr std::int64_t smallest_head = 9;
   if (!heads || (*heads >= smallest_head && *heads <= largest_head)) return {};
-  return fmt::format("heads of size {}; TensorRT has kernels for {} to {}", *heads, smallest_head, largest_head);
+  return fmt::format("it has heads of size {}; TensorRT has kernels only for the sizes {} to {}", *heads, smallest_head,
+                     largest_head);
 }
 
 bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
@@ -331,7 +339,7 @@ bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx
 void add_attention_kernel(const onnx::Node& node, Forms& forms) {
   const onnx::Value* query = node.input(0);
   if (rank_of(query) < 0) {
-    forms.push_back({"attention_of_unknown_rank", "the rank of its query is not known"});
+    forms.push_back({"attention_of_unknown_rank", "the rank of its query is unknown"});
     return;
   }
   std::string missing = missing_kernel(node);
@@ -393,11 +401,12 @@ void add_types(const onnx::Node& node, Forms& forms) {
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {i16, u16, u32, u64, complex64, complex128})) {
     const bool is_complex = is_type_of(value, {complex64, complex128});
-    forms.push_back({"missing_type",
-                     fmt::format("'{}' is {}, which TensorRT does not have", value->name, to_string(*value->type)),
-                     is_complex                               ? no_complex_numbers
-                     : passes::find_lowering(node) != nullptr ? std::string_view()
-                                                              : other_integers});
+    forms.push_back(
+        {"missing_type",
+         fmt::format("'{}' is {}, a type that TensorRT does not support", value->name, to_string(*value->type)),
+         is_complex                               ? no_complex_numbers
+         : passes::find_lowering(node) != nullptr ? std::string_view()
+                                                  : other_integers});
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? find_narrow(node) : nullptr) {
@@ -408,9 +417,9 @@ void add_types(const onnx::Node& node, Forms& forms) {
   if (is_any_of(node, {"DequantizeLinear", "QuantizeLinear", "Clip"})) return;
   for (const onnx::Value* value : node.inputs) {
     if (!is_type_of(value, {i8}) || !value->constant()) continue;
-    forms.push_back(
-        {"constant_i8",
-         fmt::format("'{}' is a constant of i8, which TensorRT accepts only before DequantizeLinear", value->name)});
+    forms.push_back({"constant_i8",
+                     fmt::format("'{}' is a constant of type i8, which TensorRT accepts only before DequantizeLinear",
+                                 value->name)});
     return;
   }
 }
@@ -429,7 +438,8 @@ bool has_computed_limit(const onnx::Node& clip) {
 void add_dropout(const onnx::Node& node, Forms& forms) {
   const onnx::Value* mode = node.input(2);
   if (constant_of(mode).value_or(0) != 0) {
-    forms.push_back({"dropout_training", "its training_mode is true; TensorRT is for inference", for_evaluation});
+    forms.push_back(
+        {"dropout_training", "its training_mode is true; TensorRT supports only inference", for_evaluation});
   } else if (mode != nullptr && !mode->constant()) {
     forms.push_back({"dropout_training_computed", fmt::format("its training_mode '{}' is not a constant", mode->name),
                      "export the network in evaluation mode, or make the training_mode a constant that is false"});
@@ -448,45 +458,46 @@ struct PlainForm {
 constexpr auto plain_forms = std::to_array<PlainForm>({
     {"Resize", passes::has_antialias, "resize_antialias", "antialias = 1; TensorRT has no antialiased Resize"},
     {"MaxPool AveragePool LpPool", passes::has_dilations, "pooling_dilations",
-     "dilations other than 1, which TensorRT's pooling does not have"},
+     "it has dilations other than 1, which TensorRT's pooling does not support"},
     {"MaxPool", passes::returns_indices, "max_pool_indices",
-     "its output Indices is used; TensorRT's pooling does not have it"},
+     "its output Indices is used, which TensorRT's pooling does not compute"},
     {"Attention", passes::returns_more_than_attention, "attention_outputs",
-     "more than its first output is used; TensorRT's Attention has only that one"},
+     "more than its first output is used; TensorRT's Attention has only one output"},
     {"Attention", [](const onnx::Node& node) { return node.float_or("softcap", 0) != 0; }, "attention_softcap",
-     "softcap, which TensorRT's Attention does not have"},
+     "softcap is set, which TensorRT's Attention does not support"},
     {"Attention", passes::has_softmax_precision, "attention_softmax_precision",
-     "softmax_precision, which TensorRT's Attention does not have"},
+     "softmax_precision is set, which TensorRT's Attention does not support"},
     {"Attention", [](const onnx::Node& node) { return node.input(4) != nullptr || node.input(5) != nullptr; },
-     "attention_past", "past_key and past_value, which TensorRT's Attention does not accept"},
+     "attention_past", "past_key or past_value is used, which TensorRT's Attention does not accept"},
     {"Attention", [](const onnx::Node& node) { return rank_of(node.input(0)) == 3; }, "attention_rank_3",
      "its inputs have rank 3; TensorRT's Attention accepts only rank 4"},
     {"Attention", has_wider_values, "attention_value_size", different_value_size},
     {"ReduceMax ReduceMin", passes::reads_booleans, "reduce_truth_values",
-     "TensorRT reduces numbers, and not booleans"},
+     "it reduces booleans; TensorRT reduces only numbers"},
     {"Squeeze", [](const onnx::Node& node) { return node.input(1) == nullptr && !node.ints("axes"); },
      "squeeze_without_axes", "it has no axes; TensorRT requires them"},
-    {"Range", passes::reads_half, "range_half", "TensorRT's Range supports f32, i32 and i64 only"},
-    {"Celu", passes::reads_half, "celu_half", "TensorRT supports Celu in f32 only"},
+    {"Range", passes::reads_half, "range_half",
+     "it is in f16 or bf16; TensorRT's Range supports only f32, i32 and i64"},
+    {"Celu", passes::reads_half, "celu_half", "it is in f16 or bf16; TensorRT supports Celu only in f32"},
     {"Clip",
      [](const onnx::Node& node) {
        return is_type_of(node.input(0), {onnx::ElementType::i8}) && has_computed_limit(node);
      },
-     "clip_i8_computed", "it clips i8, and a limit is empty or not a constant"},
+     "clip_i8_computed", "it clips i8, and a limit is absent or not a constant"},
     {"MatMul", [](const onnx::Node& node) { return rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2; },
-     "vector_times_matrices", "it multiplies a vector by more than one matrix"},
+     "vector_times_matrices", "it multiplies a vector by more than one matrix, which TensorRT does not support"},
     {"LayerNormalization", passes::returns_statistics, "layer_norm_outputs",
      "its outputs Mean or InvStdDev are used; TensorRT has only the normalized output"},
     {"BatchNormalization", [](const onnx::Node& node) { return node.int_or("training_mode", 0) != 0; },
-     "batch_norm_training", "training_mode = 1; TensorRT has it for inference only", for_evaluation},
+     "batch_norm_training", "training_mode = 1; TensorRT supports only inference", for_evaluation},
     {"Mod", passes::is_floored_real_mod, "real_mod",
-     "fmod = 0 with floating-point numbers; TensorRT accepts it only with integers"},
+     "fmod = 0 with floating-point numbers; TensorRT accepts fmod = 0 only with integers"},
     {"GridSample", [](const onnx::Node& node) { return rank_of(node.input(0)) == 5; }, "grid_sample_rank_5",
      "its input has rank 5; TensorRT's GridSample accepts only rank 4"},
     {"Einsum", has_general_subscripts, "einsum_general",
-     "an ellipsis or a diagonal, which TensorRT's Einsum does not have"},
+     "its equation has an ellipsis or a diagonal, which TensorRT's Einsum does not support"},
     {"Einsum", passes::has_uppercase_subscripts, "einsum_upper_case",
-     "its equation has upper-case letters, which TensorRT's Einsum does not have"},
+     "its equation has upper-case letters, which TensorRT's Einsum does not support"},
 });
 
 /// An input that TensorRT accepts only as a constant.

@@ -400,7 +400,8 @@ void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& c
     if (trials_.parse(model).outcome == Outcome::accepted) taken.push_back(count);
   }
   if (!taken.empty())
-    cause.reason += fmt::format("; with other numbers of inputs tried, the plugin accepts {}", fmt::join(taken, ", "));
+    cause.reason +=
+        fmt::format("; of the other numbers of inputs that were tried, the plugin accepts {}", fmt::join(taken, ", "));
 }
 
 const json* TensorRTProbe::creator_in(const onnx::Node& node) const {

@@ -134,8 +134,8 @@ std::vector<std::string> release_names() {
 
 Release release_of(std::string_view name, std::string_view setting) {
   if (const auto release = find_release(name)) return *release;
-  throw Error(fmt::format("{}: found '{}', allowed are {}\nGraft has no data on other releases: use the nearest one",
-                          setting, name, fmt::join(release_names(), ", ")));
+  throw Error(fmt::format("{}: Graft has no data on the release '{}'\nUse the nearest of the releases {}", setting,
+                          name, fmt::join(release_names(), ", ")));
 }
 
 std::string name_of(const Release& release) {

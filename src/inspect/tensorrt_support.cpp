@@ -39,15 +39,17 @@ struct Advice {
   std::string_view advice;  ///< A format string: {} is the name of Setting::cut.
 };
 
-constexpr std::string_view for_training = "it is for training: export the network for inference, without its loss";
+constexpr std::string_view for_training =
+    "the node is for training: export the network for inference, without the loss";
 constexpr std::string_view use_qdq =
     "for int8, quantize the float model in the form that TensorRT supports: QuantizeLinear and DequantizeLinear around "
     "float operators (QDQ)";
 constexpr std::string_view no_sequences = "export the network with tensors instead of sequences and optionals";
 constexpr std::string_view no_texts =
-    "convert strings to numbers before the network, and make these numbers its inputs";
+    "convert the strings to numbers before the network, and make these numbers inputs of the network";
 constexpr std::string_view advice_sized_by_data =
-    "the size of its output depends on the data; {} leaves it and the nodes after it to the host; or write a plugin "
+    "the size of its output depends on the data; {} leaves this node and the nodes after it to the host; or write a "
+    "plugin "
     "with a size tensor, as docs/guide/add_an_operator.md describes";
 
 // Operators for which there is better advice than to write a plugin. For operators that `graft convert` lowers, it
@@ -55,7 +57,7 @@ constexpr std::string_view advice_sized_by_data =
 constexpr auto advice_by_type = std::to_array<Advice>({
     {"NonMaxSuppression",
      "{}: the network ends with its boxes and scores, and the host runs the remaining nodes; or use a plugin: the "
-     "library of the full TensorRT has EfficientNMS_TRT, which has other inputs"},
+     "plugin library of the full TensorRT has EfficientNMS_TRT, which has different inputs"},
     {"TopK", "or reduce K to at most 3840 if that is enough"},
     {"ConvInteger", use_qdq},
     {"DynamicQuantizeLinear", use_qdq},
@@ -171,8 +173,10 @@ std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Releas
   if (opset >= broadcasting_since || !broadcasts) return std::nullopt;
   const FormFact known = form_fact(release, "broadcast_before_7");
   if (known.runs != Answer::no) return std::nullopt;
-  return fmt::format("operator set {}, which has other broadcasting rules; TensorRT accepts it from {} on ({})", opset,
-                     broadcasting_since, known.source);
+  return fmt::format(
+      "the model has operator set {}, whose broadcasting rules differ; TensorRT accepts this node only in operator set "
+      "{} and later ({})",
+      opset, broadcasting_since, known.source);
 }
 
 bool parses_beyond_onnx(const onnx::Node& node, const Release& release) {
@@ -187,19 +191,20 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
     // The parser has these operators, but the builder or the plugin registry lacks what the parser creates for them.
     const bool is_measured = release.flavor == Flavor::rtx;
     if (is_measured && type == "NonMaxSuppression") {
-      return fmt::format("TensorRT's parser accepts it, but its builder finds no implementation ({})", fact.source);
+      return fmt::format("TensorRT's parser accepts it, but TensorRT's builder finds no implementation ({})",
+                         fact.source);
     }
     if (is_measured && (type == "NonZero" || type == "CausalConvWithState" || type == "LinearAttention")) {
       return fmt::format(
-          "TensorRT's parser refuses it: it requires a plugin that TensorRT's registry does not have ({})",
+          "TensorRT's parser refuses it: the parser needs a plugin that TensorRT's registry does not have ({})",
           fact.source);
     }
     return fmt::format("TensorRT's parser does not support it ({})", fact.source);
   }
   if (handles_text(node)) return "it uses string tensors, which TensorRT does not support";
   if (const onnx::Value* other = find_other_than_tensor(node)) {
-    return fmt::format("'{}' is a sequence, an optional, a map or a sparse tensor; TensorRT has dense tensors only",
-                       other->name);
+    return fmt::format(
+        "'{}' is a sequence, an optional, a map or a sparse tensor; TensorRT supports only dense tensors", other->name);
   }
   for (const Form& form : forms_of(node)) {
     if (const FormFact known = form_fact(release, form.name); known.runs == Answer::no) {
@@ -210,7 +215,7 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
   if (release.flavor != Flavor::rtx || fact.types.empty() || is_quantized_before(node)) return std::nullopt;
   const std::optional<MainType> other = other_type(node, fact, fact.types);
   if (!other || has_word(fact.open, other->word) || is_narrow(*other->value->type)) return std::nullopt;
-  return fmt::format("'{}' is {}; TensorRT builds {} in {} ({})", other->value->name, other->word, type,
+  return fmt::format("'{}' is {}; TensorRT builds {} only in {} ({})", other->value->name, other->word, type,
                      fmt::join(words_of(fact.types), ", "), fact.source);
 }
 
@@ -234,7 +239,7 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
       return fmt::format("{}; TensorRT builds that only where {} sets each dimension to one size ({})", form.what,
                          setting_name(Setting::shape_ranges), known.source);
     }
-    return fmt::format("{}: it is unknown whether {} runs it then", form.what, title_of(release));
+    return fmt::format("{}; it is unknown whether {} runs the node in this form", form.what, title_of(release));
   }
   const bool is_quantizing = node.is("QuantizeLinear") || node.is("DequantizeLinear");
   if (const onnx::Value* narrow = is_quantizing ? nullptr : find_narrow(node)) {
@@ -255,7 +260,8 @@ std::optional<std::string> doubt_about(const onnx::Node& node, const Release& re
              ? fmt::format("'{}' is {}: whether {} builds {} in this type could not be measured", other->value->name,
                            other->word, title_of(release), node.op_type)
              : fmt::format(
-                   "'{}' is {}: in this type, {} alone was never built, and was not tried between quantized nodes ({})",
+                   "'{}' is {}: in this type, no build of {} alone succeeded, and none between quantized nodes was "
+                   "tried ({})",
                    other->value->name, other->word, node.op_type, fact.source);
 }
 
@@ -276,8 +282,9 @@ std::optional<Danger> danger_of(const onnx::Node& node, const Release& release) 
     if (node.attribute("mode") != nullptr && known.runs == Answer::no) {
       return Danger{.reason = fmt::format("{} computes mode = {} as nearest, without an error ({})", title_of(release),
                                           mode, known.source),
-                    .advice = mode == "linear" ? "graft convert removes the attribute, which has the same meaning"
-                                               : "export it in operator set 16, which has another name for this mode"};
+                    .advice = mode == "linear"
+                                  ? "graft convert removes the attribute, which has the same meaning"
+                                  : "export the node in operator set 16, which has another name for this mode"};
     }
   }
   if (!passes::is_bilinear(node)) return std::nullopt;
@@ -319,13 +326,13 @@ std::string advice_on_refusal(const onnx::Node& node) {
 
 std::string advice_to_write_one() {
   return fmt::format(
-      "no operator of Graft replaces it; {} leaves it to the host; or write one, as "
+      "no operator of Graft replaces the node; {} leaves it to the host; or write an operator, as "
       "docs/guide/add_an_operator.md describes",
       setting_name(Setting::cut));
 }
 
 std::string advice_on_plugin_in_body() {
-  return fmt::format("compute it outside of the body; or {} leaves it to the host", setting_name(Setting::cut));
+  return fmt::format("compute the node outside of the body; or {} leaves it to the host", setting_name(Setting::cut));
 }
 
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {

@@ -353,7 +353,9 @@ void add_axes(const Node& node, Forms& forms) {
     const bool is_constant = source->constant().has_value();
     forms.push_back(
         is_constant
-            ? Form{"reduce_axes_cast", fmt::format("its axes '{}' are a Cast of a constant", axes->name)}
+            ? Form{"reduce_axes_cast",
+                   fmt::format("its axes '{}' are a Cast of a constant; TensorRT accepts only the constant itself",
+                               axes->name)}
             : Form{"reduce_axes", fmt::format("its axes '{}' are computed by {}; TensorRT accepts only a constant",
                                               axes->name, onnx::describe(*axes->producer))});
   }
@@ -490,7 +492,7 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
   forms.push_back(
       {"body_same_in_each_step",
        fmt::format("it is in the body of {} and reads nothing that changes from step to step", onnx::describe(*owner)),
-       "compute it before the loop"});
+       "compute the node before the loop"});
 }
 
 /// Adds the form of an If whose branches return tensors of different ranks.
@@ -571,9 +573,9 @@ void add_low_rank(const Node& node, Forms& forms) {
   if (node.is("LRN")) least = 4;
   if (input->shape->size() >= least) return;
   forms.push_back({"rank_too_low",
-                   fmt::format("'{}' has rank {}; TensorRT accepts {} from rank {} on", input->name,
+                   fmt::format("'{}' has rank {}; TensorRT's {} requires at least rank {}", input->name,
                                input->shape->size(), node.op_type, least),
-                   "put an Unsqueeze before it and a Squeeze after it"});
+                   "put an Unsqueeze before the node and a Squeeze after it"});
 }
 
 /// Adds the form of a node with a tensor of more dimensions than TensorRT's Dims holds.
@@ -581,7 +583,7 @@ void add_high_rank(const Node& node, Forms& forms) {
   const Value* value = find_rank_above_limit(node);
   if (value == nullptr) return;
   forms.push_back({"rank_above_8",
-                   fmt::format("'{}' has rank {}; a tensor of TensorRT has at most {} dimensions", value->name,
+                   fmt::format("'{}' has rank {}; a tensor in TensorRT has at most {} dimensions", value->name,
                                value->shape->size(), largest_rank),
                    "merge dimensions with Reshape before the node, so that at most 8 remain"});
 }
@@ -600,14 +602,14 @@ void add_convolution(const Node& node, Forms& forms) {
                                  input->shape->size() - batch_and_channels, node.op_type, most_spatial),
                      is_convolution ? "split its weights along one spatial axis, and add the results of the "
                                       "convolutions with 3 spatial dimensions"
-                                    : "pool along at most 3 axes at a time, with the others merged by Reshape"});
+                                    : "pool along at most 3 axes at a time, with the other axes merged by Reshape"});
   }
   const std::vector<std::int64_t> none;
   if (node.is("ConvTranspose") &&
       passes::is_strided_and_dilated(node.ints("strides").value_or(none), node.ints("dilations").value_or(none))) {
     forms.push_back(
         {"conv_transpose_strided_dilated",
-         "a stride and a dilation are greater than 1, which TensorRT's ConvTranspose does not have together",
+         "a stride and a dilation are greater than 1, which TensorRT's ConvTranspose does not support together",
          "write the dilation into the weights, as zeros between their elements"});
   }
 }
@@ -619,7 +621,8 @@ bool has_dynamic_axis(const Value* value, std::size_t axis) {
 /// Adds the forms of nodes with dynamic sizes that TensorRT has to know when it parses the node.
 void add_dynamic_sizes(const Node& node, Forms& forms) {
   if (node.is("ConvTranspose") && has_dynamic_axis(node.input(0), 1)) {
-    forms.push_back({"conv_transpose_dynamic_channels", "the number of channels of its input is dynamic",
+    forms.push_back({"conv_transpose_dynamic_channels",
+                     "the number of channels of its input is dynamic; TensorRT's ConvTranspose requires a fixed number",
                      "declare the number of channels of the network's input"});
   }
   if (onnx::is_any_of(node, {"Conv", "ConvTranspose"})) {
@@ -636,12 +639,13 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
   if (indices != nullptr && indices->shape && !indices->shape->empty() &&
       has_dynamic_axis(indices, indices->shape->size() - 1)) {
     forms.push_back({"gather_nd_dynamic_rank",
-                     fmt::format("the last dimension of '{}' is dynamic, so that the rank of its output is not known",
+                     fmt::format("the last dimension of '{}' is dynamic, so that the rank of the output is unknown",
                                  indices->name)});
   }
   if (node.is("Squeeze") && node.input(1) == nullptr && !node.ints("axes") && node.input(0) != nullptr &&
       node.input(0)->shape && has_dynamic_sizes(node.input(0))) {
-    forms.push_back({"squeeze_without_axes_dynamic", "it has no axes, and the shape of its input is dynamic"});
+    forms.push_back({"squeeze_without_axes_dynamic",
+                     "it has no axes, and the shape of its input is dynamic; TensorRT requires axes in this case"});
   }
 }
 
@@ -658,7 +662,7 @@ void add_slice(const Node& node, Forms& forms) {
                    fmt::format("it has {} starts, no axes, and an input of rank {}; without axes, TensorRT requires "
                                "one start for each dimension",
                                starts->shape->front().value(), rank),
-                   "add the axes"});
+                   "add the input axes to the node"});
 }
 
 /// Adds the form of an STFT with parameters that are not constant: TensorRT's parser reads them with the node.
@@ -716,13 +720,13 @@ void add_surroundings(const Node& node, Forms& forms) {
   if (node.is("STFT")) add_stft(node, forms);
   if (node.is("EyeLike") && node.input(0) != nullptr && node.input(0)->shape && has_dynamic_sizes(node.input(0))) {
     forms.push_back({"eye_like_dynamic", "the shape of its input is dynamic; TensorRT's EyeLike requires a fixed one",
-                     "make it a constant, or compare two Ranges with Equal"});
+                     "replace the node with a constant, or compare two Ranges with Equal"});
   }
   if ((node.op_type == "Attention" || node.op_type == "MultiHeadAttention") && is_in_body(*node.graph)) {
     forms.push_back({"attention_in_body",
                      "it is in the body of an If, Loop or Scan, in which TensorRT builds no "
                      "Attention",
-                     "compute it outside of the body; or write it with MatMul and Softmax"});
+                     "compute the node outside of the body; or replace it with MatMul and Softmax"});
   }
 }
 

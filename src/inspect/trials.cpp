@@ -123,7 +123,7 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
     const std::string how =
         answer.value("values", false)
             ? answer.value("next_step", "")
-            : fmt::format("Give them with {} NAME=MIN..OPT..MAX, or one size with {} NAME:1x3x224x224",
+            : fmt::format("Set them with {} NAME=MIN..OPT..MAX, or one size with {} NAME:1x3x224x224",
                           setting_name(Setting::shape_ranges), setting_name(Setting::input_shapes));
     throw Error(fmt::format("{}{}\n{}", answer.value("message", ""), open_counts(model), how));
   }

@@ -53,8 +53,8 @@ WrongType wrong_type(const onnx::RefusedType& refused, const OperatorType& type,
   const auto dtype = library_of(type) == nullptr ? std::nullopt : to_dtype(found);
   return {fmt::format("'{}' is {}; {}{} accepts {}{}", refused.input->name, to_string(found), whose(type), stands_in,
                       fmt::join(allowed, ", "), allowed.size() == 1 ? " only" : ""),
-          fmt::format("insert a Cast to {} for '{}' before it, if its values allow that{}", to_string(wanted),
-                      refused.input->name,
+          fmt::format("insert a Cast to {} for '{}' before the node, if the values of the tensor allow that{}",
+                      to_string(wanted), refused.input->name,
                       dtype ? fmt::format("; or add {} to the operator's types()", to_string(*dtype)) : "")};
 }
 
@@ -121,17 +121,19 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
     return text == nullptr ? std::string() : *text;
   };
   if (const std::string space = text_of("plugin_namespace"); !space.empty()) {
-    return {fmt::format("Graft's {} replaces the plugin {} without a namespace; found plugin_namespace = '{}'",
-                        type.name, node.op_type, space),
-            fmt::format("remove plugin_namespace if you mean Graft's operator; otherwise {}", use_library())};
+    return {
+        fmt::format("Graft's {} replaces the plugin {} only without a namespace; the node has plugin_namespace = '{}'",
+                    type.name, node.op_type, space),
+        fmt::format("remove plugin_namespace if you mean Graft's operator; otherwise {}", use_library())};
   }
   if (const std::string version = text_of("plugin_version"); !version.empty()) {
-    return {fmt::format("Graft's {} replaces the plugin {} of version {}; found plugin_version = '{}'", type.name,
-                        node.op_type, fmt::join(versions, ", "), version),
+    return {fmt::format("Graft's {} replaces the plugin {} only in version {}; the node has plugin_version = '{}'",
+                        type.name, node.op_type, fmt::join(versions, ", "), version),
             fmt::format("set the string attribute plugin_version to '{}' if you mean Graft's operator; otherwise {}",
                         fmt::join(versions, "' or '"), use_library())};
   }
-  return {fmt::format("Graft's {} replaces the plugin {} where the node's domain is empty, {} or trt; found '{}'",
+  return {fmt::format("Graft's {} replaces the plugin {} only where the node's domain is empty, {} or trt; the node "
+                      "has the domain '{}'",
                       type.name, node.op_type, onnx_domain, node.domain),
           fmt::format("set the node's domain to trt if you mean Graft's operator; otherwise {}", use_library())};
 }
@@ -148,20 +150,22 @@ Near near_operator(const onnx::Node& node) {
   for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
     if (attribute == nullptr || attribute->get<std::string>() != nullptr) continue;
-    return {fmt::format("attribute `{}`: found type {}, allowed is string", name, attribute->kind()),
+    return {fmt::format("attribute `{}` has the type {}; it must be a string", name, attribute->kind()),
             fmt::format("write {} as a string: '1' and not 1", name)};
   }
   if (onnx::is_standard_operator("", node.op_type)) {
-    return {fmt::format("TensorRT's parser ignores its domain and parses it as ONNX's {}", node.op_type),
-            "remove its domain if you mean ONNX's operator; otherwise rename it to a name that ONNX does not have",
-            true};
+    return {
+        fmt::format("TensorRT's parser ignores the domain of the node and parses the node as ONNX's {}", node.op_type),
+        "remove the domain of the node if you mean ONNX's operator; otherwise rename the operator to a name that ONNX "
+        "does not have",
+        true};
   }
   std::vector<std::string_view> versions;
   const OperatorType* stands_in = nullptr;
   for (const OperatorType* type : operators()) {
     if (type->name == node.op_type) {
-      return {fmt::format("{} is used only where the node's domain is {}; found '{}'", whose(*type), onnx_domain,
-                          node.domain),
+      return {fmt::format("{} is used only where the node's domain is {}; the node has the domain '{}'", whose(*type),
+                          onnx_domain, node.domain),
               fmt::format("set the node's domain to {} if you mean Graft's operator; otherwise {}", onnx_domain,
                           use_library())};
     }
@@ -278,13 +282,14 @@ class RuleJudge {
   /// Judges a node that is neither an operator of the standard domain nor Graft's.
   [[nodiscard]] Judgment judge_other(const onnx::Node& node) const {
     if (onnx::is_standard_operator(node.domain, node.op_type)) {
-      return {Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
-              fmt::format("export the network without it; or {} leaves it to the host", setting_name(Setting::cut))};
+      return {
+          Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
+          fmt::format("export the network without this node; or {} leaves it to the host", setting_name(Setting::cut))};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       if (const auto refusal = refusal_of_plugins(release_)) {
         return {Support::unsupported, fmt::format("{}; {}", kept->second, *refusal),
-                fmt::format("build for {}", title_of(newest_measured_release()))};
+                fmt::format("build the engine for {}, which supports plugins", title_of(newest_measured_release()))};
       }
       return {Support::plugin, kept->second,
               fmt::format("load the library that has the plugin: {}", setting_name(Setting::build_with_library))};
@@ -315,7 +320,7 @@ class RuleJudge {
     const std::string plugin = whose(*onnx::find_onnx_operator(node));
     if (const auto refusal = refusal_of_plugins(release_)) {
       return {Support::unsupported, fmt::format("{}; {}, so that {} cannot replace the node", reason, *refusal, plugin),
-              fmt::format("{} leaves it to the host; or build for {}, in which {} replaces it",
+              fmt::format("{} leaves it to the host; or build the engine for {}, in which {} replaces the node",
                           setting_name(Setting::cut), title_of(newest_measured_release()), plugin)};
     }
     return {Support::plugin, fmt::format("{}; {} replaces the node", reason, plugin), "graft build"};
@@ -326,8 +331,9 @@ class RuleJudge {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Support::native, "its ONNX function is inlined as native layers", ""};
     if (call.domain == onnx_domain) {
-      worst.reason += fmt::format(": no loaded library has the operator; {} runs it as a plugin",
-                                  setting_name(Setting::operator_libraries));
+      worst.reason +=
+          fmt::format(": no loaded library has the operator; load its library with {} to run the node as a plugin",
+                      setting_name(Setting::operator_libraries));
     }
     if (!bodies_->failure.empty()) return {Support::unknown, bodies_->failure, advice_on_doubt()};
     const RuleJudge inside(bodies_->model, forecast_, release_);

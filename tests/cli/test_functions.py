@@ -358,7 +358,10 @@ def test_run_does_not_take_the_function_for_the_kernel(graft, models, tmp_path):
 def test_inspect_says_that_the_library_makes_it_a_plugin(graft, models):
     (node,) = [each for each in graft("inspect", models[1], "--json").json["nodes"] if each["node"] == "it"]
     assert node["verdict"] == "native"
-    assert "no loaded library has the operator; --operators LIB runs it as a plugin" in node["reason"]
+    assert (
+        "no loaded library has the operator; load its library with --operators LIB to run the node as a plugin"
+        in node["reason"]
+    )
 
 
 def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):

@@ -153,9 +153,9 @@ def test_nodes_that_nobody_runs_are_named_and_the_answer_is_no(graft, tmp_path):
 @pytest.mark.parametrize(
     ("node", "said"),
     [
-        (dict(op_type="LReLU_TRT", plugin_version="7"), "version 1; found plugin_version = '7'"),
-        (dict(op_type="LReLU_TRT", plugin_namespace="mine"), "found plugin_namespace = 'mine'"),
-        (dict(op_type="L2Normalize", domain="acme"), "domain is graft; found 'acme'"),
+        (dict(op_type="LReLU_TRT", plugin_version="7"), "only in version 1; the node has plugin_version = '7'"),
+        (dict(op_type="LReLU_TRT", plugin_namespace="mine"), "the node has plugin_namespace = 'mine'"),
+        (dict(op_type="L2Normalize", domain="acme"), "domain is graft; the node has the domain 'acme'"),
         (dict(op_type="LReLU_TRTT", domain="trt"), "did you mean LReLU_TRT?"),
     ],
 )

@@ -316,7 +316,7 @@ def test_no_plugin_is_advised_where_the_name_is_of_onnx(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [node], [("x", [2, 4])], [("y", [2, 4])], domains=["com.microsoft"])
     judged = verdicts(graft("inspect", model, "--target", "sm120", "--json"))["n"]
     assert "as ONNX's Gelu, although its domain is 'com.microsoft'" in judged["reason"]
-    assert judged["advice"].startswith("remove its domain if you mean ONNX's Gelu")
+    assert judged["advice"].startswith("remove the domain of the node if you mean ONNX's Gelu")
     assert "plugin" not in judged["advice"]
 
 
@@ -327,12 +327,12 @@ def test_no_plugin_is_advised_where_the_name_is_of_onnx(graft, tmp_path):
             "LReLU_TRT",
             "trt",
             {"plugin_version": "2"},
-            "found plugin_version = '2'",
+            "the node has plugin_version = '2'",
             "set the string attribute plugin_version to '1'",
         ),
         ("LReLU_TRT", "trt", {"plugin_namespace": "nvidia"}, "= 'nvidia'", "remove plugin_namespace if"),
-        ("LReLU_TRT", "acme", {}, "found 'acme'", "set the node's domain to trt"),
-        ("L2Normalize", "acme", {}, "found 'acme'", "set the node's domain to graft"),
+        ("LReLU_TRT", "acme", {}, "the node has the domain 'acme'", "set the node's domain to trt"),
+        ("L2Normalize", "acme", {}, "the node has the domain 'acme'", "set the node's domain to graft"),
         (
             "LReLU_TRTT",
             "trt",
@@ -341,7 +341,7 @@ def test_no_plugin_is_advised_where_the_name_is_of_onnx(graft, tmp_path):
             "if you mean LReLU_TRT, set the node's operator type to LReLU_TRT",
         ),
         ("HardSwishh", "", {}, "did you mean ONNX's HardSwish?", "if you mean HardSwish"),
-        ("InstanceNormalization", "acme", {}, "ignores its domain", "remove its domain"),
+        ("InstanceNormalization", "acme", {}, "ignores the domain of the node", "remove the domain of the node"),
     ],
 )
 def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain, attributes, reason, advice):
@@ -350,7 +350,7 @@ def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain,
     model = save(tmp_path / "m.onnx", [node], [("x", [1, 4])], [("y", None)], domains=domains)
     judged = verdicts(graft("inspect", model, "--json"))["n"]
     # TensorRT's parser does take a node by its name alone, so that the rules cannot say that it is refused.
-    assert judged["verdict"] == ("unknown" if "ignores its domain" in reason else "unsupported")
+    assert judged["verdict"] == ("unknown" if "ignores the domain" in reason else "unsupported")
     assert reason in judged["reason"]
     assert judged["advice"].startswith(advice)
 
@@ -910,7 +910,7 @@ def test_f64_is_said_once_to_be_computed_in_f32(graft, tmp_path):
 
     warning = (
         "{}: TensorRT computes f64 in f32, to about 7 digits: node 'product' (MatMul), node 'sum' (Add); "
-        "an engine uses f32 for 'z', 'y' of the model"
+        "in the engine, the type of 'z', 'y' is f32"
     )
     for arguments in (["--target", "sm120"], ["--probe", "none"], ["--for", "rtx-1.7"]):
         answer = graft("inspect", model, *arguments, code=0)
@@ -1105,9 +1105,7 @@ def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
     found = verdicts(graft("inspect", model, "--probe", "none", "--json"))
     instead = "export the network with tensors instead of sequences and optionals"
     assert found["list"]["advice"] == instead
-    reason = (
-        "graft convert does not replace it with layers that TensorRT has: its position or its sequence is not known"
-    )
+    reason = "graft convert does not replace the node with layers that TensorRT has: its position or its sequence is not known"
     assert found["y"]["advice"] == f"{reason}; {instead}"
 
 

@@ -47,7 +47,7 @@ TEST(Advice, an_obstacle_replaces_the_general_advice_on_its_node) {
                                  refused(other), refused(other)};
   nodes[2].node.id = nodes[4].node.id = "z";
   note_obstacles(nodes, notes);
-  const std::string obstacle = "graft convert does not replace it with layers that TensorRT has: p is 0";
+  const std::string obstacle = "graft convert does not replace the node with layers that TensorRT has: p is 0";
   EXPECT_EQ(nodes[0].advice, obstacle + "; " + std::string(setting_name(Setting::cut)) + " leaves it to the host");
   EXPECT_EQ(nodes[1].advice, "other advice");
   EXPECT_EQ(nodes[2].advice, advice_to_write_one()) << "no lowering was tried";

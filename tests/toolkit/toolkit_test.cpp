@@ -211,7 +211,7 @@ TEST(Convert, ChecksTheShapesBeforeItRewrites) {
   EXPECT_THAT(message_of([&] {
                 static_cast<void>(convert(model, {.inspect = {.shapes = {{"image", three_channels}}}, .watch = watch}));
               }),
-              HasSubstr("the minimum has 3 at dimension 1, which the model fixes at 1"));
+              HasSubstr("the minimum has the size 3 in dimension 1, which the model fixes at 1"));
   for (const std::string& pass : pass_names()) EXPECT_THAT(steps, testing::Not(testing::Contains(pass)));
 }
 

@@ -171,7 +171,7 @@ def test_a_version_that_is_no_text(tmp_path: pathlib.Path, fixture_library: path
     """TensorRT ignores such a version and searches version 1."""
     nodes = [node("custom", FIXTURE, plugin_version=2)]
     (verdict,) = graft("inspect", write(tmp_path / "m.onnx", nodes), "--probe", "none", "--json", code=1).json["nodes"]
-    assert "attribute `plugin_version`: found type int, allowed is string" in verdict["reason"]
+    assert "attribute `plugin_version` has the type int; it must be a string" in verdict["reason"]
     assert "as a string: '1' and not 1" in verdict["advice"]
     print(ask(tmp_path / "m.onnx", nodes, fixture_library))
 
@@ -187,7 +187,7 @@ def test_names_that_are_nearly_or_wholly_those_of_onnx(tmp_path: pathlib.Path, f
     words = ["parses the node as ONNX's InstanceNormalization, although its domain is 'acme'", "--plugin-override"]
     check(verdicts["lacks_inputs"], "refused", "override", words)
     assert (verdicts["fits"]["verdict"], verdicts["fits"]["cause"]) == ("unknown", "override")
-    assert "its parser accepts it" in verdicts["fits"]["reason"]
+    assert "TensorRT's parser accepts the node" in verdicts["fits"]["reason"]
 
 
 def test_no_library_at_all(tmp_path: pathlib.Path) -> None:

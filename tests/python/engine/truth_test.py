@@ -699,7 +699,7 @@ def test_what_the_parser_takes_and_only_convert_makes_build(tmp_path: pathlib.Pa
     assert not builds(model)
     found = verdicts(inspect(model, "parser"))["big"]
     assert (found["verdict"], found["truth"]) == ("lowered", "rule")
-    assert "its parser accepts it; --probe builder tests whether it builds" in found["reason"]
+    assert "TensorRT's parser accepts the node; --probe builder tests whether the node builds" in found["reason"]
     assert verdicts(inspect(model, "builder"))["big"]["verdict"] == "lowered"
     assert inspect(model, "builder", "--convert").json["runs"] is True
 
@@ -749,7 +749,7 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         "nms": "the network ends with its boxes and scores",
         "unique": "the size of its output depends on the data",
         "integer": "(QDQ)",
-        "text": "convert strings to numbers before the network",
+        "text": "convert the strings to numbers before the network",
         "big": "reduce K to at most 3840 if that is enough",
     }
     for level in ("none", "parser", "builder"):
@@ -815,7 +815,7 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
         assert "no plugin is registered under the name FixtureIdentty" in found[node]["reason"]
     assert "inside it, node 'in_branch' (fixture::FixtureIdentty)" in found["if"]["reason"]
     assert found["beside"]["verdict"] == "not asked"  # no fault of it is known
-    assert "not asked: it is inside 'if'" in found["beside"]["reason"]
+    assert "TensorRT was not asked about the node: it is inside 'if'" in found["beside"]["reason"]
     assert (found["call_1"]["verdict"], found["call_1"]["cause"]) == ("refused", "plugin_version")
     assert "inside it, node 'n'" in found["call_1"]["reason"]
 
@@ -854,7 +854,10 @@ def test_what_a_failing_node_feeds_with_whole_numbers_is_not_asked(tmp_path: pat
     assert (found["nms"]["verdict"], found["relu"]["truth"]) == ("fails", "builder")
     for name in ("gather", "cast"):
         assert (found[name]["truth"], found[name]["verdict"]) == ("rule", "not asked")
-        assert "not asked: it needs the output of 'nms', which TensorRT did not accept" in found[name]["reason"]
+        assert (
+            "not asked about the node: it needs the output of 'nms', which TensorRT did not accept"
+            in found[name]["reason"]
+        )
 
 
 @pytest.mark.parametrize("level", ["parser", "builder"])
@@ -918,7 +921,7 @@ def test_what_nobody_knows_is_supposed_and_not_believed(tmp_path: pathlib.Path) 
         "det": "refused",
         "twirl": "refused",
     }
-    assert "as if the output of 'wobble' were like 'x', f32[1, 4]" in found["fits_anything"]["reason"]
+    assert "as if the output of 'wobble' had the type and shape of 'x', f32[1, 4]" in found["fits_anything"]["reason"]
     assert "TensorRT refuses it, perhaps only because of this assumption" in found["multiply"]["reason"]
     assert "it needs the output of 'multiply', which TensorRT did not accept" in found["behind"]["reason"]
     assert found["twirl"]["cause"] == "library_missing"
@@ -944,7 +947,7 @@ def test_a_node_with_a_fault_is_judged_like_any_other(
     faulty = {
         "misspelt": ({"negslope": 0.1}, "no attribute `negslope` (did you mean `negSlope`?)"),
         "text": ({"negSlope": "0.1"}, text[level]),
-        "version": ({"negSlope": 0.1, "plugin_version": 1}, "attribute `plugin_version`: found type int"),
+        "version": ({"negSlope": 0.1, "plugin_version": 1}, "attribute `plugin_version` has the type int"),
     }
     nodes = [
         helper.make_node("LReLU_TRT", ["x"], [name], name=name, domain="trt", **attributes)

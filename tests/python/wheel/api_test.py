@@ -184,7 +184,10 @@ def test_inspect_asks_tensorrt(network: graft.Model) -> None:
     for release, support in (("tensorrt-10.13", "unsupported"), ("tensorrt-10.14", "native")):
         (node,) = graft.inspect(model, release=release).nodes
         assert node.support == support, node.reason
-    with pytest.raises(graft.Error, match=r"release: found 'rtx-1.3', allowed are rtx-1.4"):
+    with pytest.raises(
+        graft.Error,
+        match=r"release: Graft has no data on the release 'rtx-1.3'\nUse the nearest of the releases rtx-1.4",
+    ):
         graft.inspect(network, release="rtx-1.3")
     with pytest.raises(graft.Error, match="release"):
         graft.inspect(network, release="rtx-1.7", judge="parser")
