@@ -64,7 +64,7 @@ std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const on
     const bool is_input = std::find(inputs.begin(), inputs.end(), value) != inputs.end();
     if (value == nullptr || is_input || value->constant()) continue;
     if (value->producer == nullptr || value->graph != y.graph) {
-      why_not = fmt::format("other nodes read '{}' too", value->name);
+      why_not = fmt::format("the match also depends on '{}', which is not one of its inputs", value->name);
       return std::nullopt;
     }
     if (!inside.insert(value->producer).second) continue;

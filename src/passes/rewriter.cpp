@@ -312,7 +312,7 @@ Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   const std::vector<const onnx::Value*> inputs = boundary_of(proposal);
   for (const onnx::Value* input : inputs) {
     if (!input->type || !input->shape) {
-      return prove_whole_model(proposal, fmt::format("'{}' has no known type and rank", input->name));
+      return prove_whole_model(proposal, fmt::format("the type or the rank of '{}' is unknown", input->name));
     }
   }
   try {
@@ -461,7 +461,7 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
     return verdict;
   } catch (const Error& error) {
     const Verdict verdict = prove_models(before, after);
-    return {verdict.proven, fmt::format("it cannot be run on its own ({}); {}", error.what(), verdict.text)};
+    return {verdict.proven, fmt::format("the node cannot be run on its own ({}); {}", error.what(), verdict.text)};
   }
 }
 
@@ -491,8 +491,8 @@ Rewriter::Verdict Rewriter::compare_models(const onnx::Model& before, const onnx
     if (report.equal() && !changes_result) {
       if (report.outputs.empty()) return {false, "the whole model was run, and it has no output"};
       const char* why = without_evidence->compared == 0
-                            ? "has no finite number to compare"
-                            : "changes as much as by different rounding of the arithmetic alone";
+                            ? "has no finite value to compare"
+                            : "cannot be judged, because different rounding of the arithmetic alone changes it as much";
       return {false, fmt::format("the whole model proves nothing: output '{}' {}, in {} runs",
                                  without_evidence->reference.name, why, report.runs)};
     }

@@ -1014,7 +1014,7 @@ def test_the_advice_is_a_remedy(graft, tmp_path):
         18,
     )
     (node,) = graft("inspect", images, "--json").json["nodes"]
-    assert "give the inputs of the network fixed sizes with --input" in node["advice"]
+    assert "--input sets fixed sizes for the inputs of the network" in node["advice"]
     (node,) = graft("inspect", images, "--input", "x:1x3x16x16", "--json").json["nodes"]
     assert node["verdict"] == "lowered"
 
@@ -1105,7 +1105,7 @@ def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
     found = verdicts(graft("inspect", model, "--probe", "none", "--json"))
     instead = "export the network with tensors instead of sequences and optionals"
     assert found["list"]["advice"] == instead
-    reason = "graft convert does not replace the node with layers that TensorRT has: its position or its sequence is not known"
+    reason = "graft convert does not replace the node with layers that TensorRT has: its position is not a constant, or the node that creates its sequence is unknown"
     assert found["y"]["advice"] == f"{reason}; {instead}"
 
 

@@ -616,7 +616,7 @@ def near_misses():
         "top_k_of_an_input": (sample("TopK", [real(rng, 5000), np.array([4000])], [FLOAT, INT64]), ""),
         "top_k_of_integers": (
             sample("TopK", [np.arange(5000, dtype=np.int32), constant([4000])], [INT32, INT64]),
-            "allowed are f32, f16 and bf16",
+            "only f32, f16 and bf16 are supported",
         ),
         "dft_of_open_length": (sample("DFT", [("open", real(rng, 8, 1))], [FLOAT]), "dynamic"),
         "dft_along_an_input": (sample("DFT", [real(rng, 2, 8, 1), None, np.array(1)], [FLOAT]), "axis"),
@@ -629,7 +629,7 @@ def near_misses():
         "lp_pool_of_the_power_0": (sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], p=0), "p is 0"),
         "lp_pool_that_rounds_up": (
             sample("LpPool", [image], [FLOAT], kernel_shape=[3, 3], strides=[2, 2], p=3, ceil_mode=1),
-            "rounded up",
+            "ceil_mode rounds the number of its windows up",
         ),
         "dilated_lp_pool_of_the_power_0": (
             sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], dilations=[2, 2], p=0),
@@ -654,7 +654,7 @@ def near_misses():
         ),
         "scatter_of_integers": (
             sample("ScatterND", [unsigned, np.array([[0], [2]]), unsigned[:2]], [UINT8], reduction="add"),
-            "allowed are f32, f16 and bf16",
+            "only f32, f16 and bf16 are supported",
         ),
         "scatter_of_an_open_size": (
             sample("ScatterND", [("open", real(rng, 4)), np.array([[0], [2]]), real(rng, 2)], [FLOAT], reduction="add"),

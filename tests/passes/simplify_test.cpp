@@ -190,7 +190,7 @@ TEST(FoldTransposes, NotWhereSomethingElseReadsTheFlatNumbers) {
                     "t = Transpose<perm=[0, 2, 3, 1]>(x)\nf = Flatten<axis=1>(t)\ny = MatMul(f, a)\nz = Softmax(f)\n",
                 {"y", "z"});
   EXPECT_EQ(count_of(found.model, "Transpose"), 1U);
-  EXPECT_THAT(reasons(found.report), HasSubstr("(Softmax) reads the flattened tensor too"));
+  EXPECT_THAT(reasons(found.report), HasSubstr("(Softmax) also reads the flattened tensor"));
 }
 
 TEST(FoldTransposes, NotWithAMatrixFromOutside) {
@@ -207,7 +207,7 @@ TEST(FoldTransposes, NotWithAMatrixThatIsNeededElsewhere) {
                     "t = Transpose<perm=[0, 2, 3, 1]>(x)\nf = Flatten<axis=1>(t)\ny = MatMul(f, a)\nu = MatMul(z, a)\n",
                 {"y", "u"});
   EXPECT_EQ(count_of(found.model, "Transpose"), 1U);
-  EXPECT_THAT(reasons(found.report), HasSubstr("other nodes read 'a' too"));
+  EXPECT_THAT(reasons(found.report), HasSubstr("'a' is also read by other nodes"));
 }
 
 TEST(FoldTransposes, NotWhereHeightIsOpen) {

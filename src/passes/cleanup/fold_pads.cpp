@@ -42,7 +42,7 @@ std::optional<Padding> padding_of(const onnx::Node& pad, std::string& why_not) {
     return std::nullopt;
   };
   if (const std::string mode = pad.string_or("mode", "constant"); mode != "constant") {
-    return fail(fmt::format("the mode of the Pad is {}", mode));
+    return fail(fmt::format("the mode of the Pad is {}; only constant padding can become padding of the layer", mode));
   }
   const auto constant = pad.input(1) == nullptr ? std::nullopt : pad.input(1)->constant();
   const auto all = constant ? constant->ints() : std::nullopt;
@@ -83,8 +83,9 @@ bool is_not_negative(const onnx::Value& value) {
 std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const onnx::Value& x) {
   const std::size_t count = padding.pads.size();
   const Pads own = layer.ints("pads").value_or(Pads(count, 0));
-  if (layer.string_or("auto_pad", "NOTSET") != "NOTSET") return "the padding of the layer follows from auto_pad";
-  if (own.size() != count) return "the layer has a different number of axes";
+  if (layer.string_or("auto_pad", "NOTSET") != "NOTSET")
+    return "the layer has auto_pad, which computes its own padding";
+  if (own.size() != count) return "the pads of the layer and of the Pad have different numbers of axes";
   if (layer.is("Conv")) {
     return padding.value == 0 ? "" : fmt::format("the Pad fills in {}, but a convolution pads with 0", padding.value);
   }
@@ -107,7 +108,7 @@ std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const o
   const bool zeros_do_no_harm = padding.value == 0 && is_not_negative(x);
   if (!smallest && !zeros_do_no_harm) {
     return fmt::format(
-        "the Pad fills in {}, which can be larger than the elements next to it; a max pool pads with the lowest number",
+        "the Pad fills in {}, which can be larger than the elements next to it; a max pool pads with the lowest value",
         padding.value);
   }
   return "";

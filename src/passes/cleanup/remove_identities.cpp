@@ -113,12 +113,14 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
     if (!same_shape(*kept, *y)) return std::nullopt;
     return Sameness{kept, reason, {}, nullptr};
   };
-  if (node.is("Mul") && is_constant(z, 1)) return same_as(x, "a product with 1");
-  if (node.is("Mul") && is_constant(x, 1)) return same_as(z, "a product with 1");
-  if (node.is("Div") && is_constant(z, 1)) return same_as(x, "a quotient by 1");
-  if (node.is("Add") && is_constant(z, real ? -0.0 : 0.0)) return same_as(x, real ? "a sum with -0" : "a sum with 0");
-  if (node.is("Add") && is_constant(x, real ? -0.0 : 0.0)) return same_as(z, real ? "a sum with -0" : "a sum with 0");
-  if (node.is("Sub") && is_constant(z, 0)) return same_as(x, "a difference with 0");
+  if (node.is("Mul") && is_constant(z, 1)) return same_as(x, "a multiplication by 1");
+  if (node.is("Mul") && is_constant(x, 1)) return same_as(z, "a multiplication by 1");
+  if (node.is("Div") && is_constant(z, 1)) return same_as(x, "a division by 1");
+  if (node.is("Add") && is_constant(z, real ? -0.0 : 0.0))
+    return same_as(x, real ? "an addition of -0" : "an addition of 0");
+  if (node.is("Add") && is_constant(x, real ? -0.0 : 0.0))
+    return same_as(z, real ? "an addition of -0" : "an addition of 0");
+  if (node.is("Sub") && is_constant(z, 0)) return same_as(x, "a subtraction of 0");
   return std::nullopt;
 }
 

@@ -231,7 +231,7 @@ std::string disagreement(const runtime::Engine& engine, const onnx::Model& origi
           const onnx::TensorData& reference = expected.at(output->name);
           const onnx::TensorData& all = found.at(output->name);
           if (!has_batch(*output, batch) || all.dims.empty() || all.dims.front() != size) {
-            return fmt::format("the output '{}' has no batch", output->name);
+            return fmt::format("the first dimension of output '{}' is not the batch", output->name);
           }
           const verify::Difference difference =
               verify::compare(reference, item_of(all, index), verify::network_tolerance(reference.type));
@@ -292,7 +292,7 @@ void unfreeze_batch(Rewriter& rewriter) {
   rewriter.record({.nodes = std::move(nodes)}, replacement, reason, proof);
   rewriter.warn(rewriter.options().prove
                     ? fmt::format("{}; the converted model supports every batch size ({})", what, proof)
-                    : what + "; `graft convert` makes their batch dynamic if it can prove the change");
+                    : what + "; `graft convert` makes the batch of these nodes dynamic if it can prove the change");
 }
 
 }  // namespace graft::passes

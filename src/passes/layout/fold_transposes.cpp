@@ -84,16 +84,20 @@ bool is_flat(const onnx::Value& value, std::int64_t count) {
 /// Returns why the rows of this product's matrix cannot be reordered, or an empty string if they can.
 std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::int64_t count) {
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
-  if (!is_product || use.index != 0) return fmt::format("{} reads the flattened tensor too", onnx::describe(product));
+  if (!is_product || use.index != 0)
+    return fmt::format(
+        "{} also reads the flattened tensor, and is not a MatMul or Gemm with this tensor as first input",
+        onnx::describe(product));
   const onnx::Value* matrix = product.input(1);
   const auto constant = matrix == nullptr ? std::nullopt : matrix->constant();
   if (!constant || constant->dims.size() != 2)
-    return fmt::format("the matrix of {} is not a constant", onnx::describe(product));
+    return fmt::format("the second input of {} is not a constant matrix", onnx::describe(product));
   const std::size_t axis = product.is("Gemm") && product.int_or("transB", 0) != 0 ? 1 : 0;
   const bool has_bytes = bits_of(constant->type) % 8 == 0 && !constant->bytes.view().empty();
   if (constant->dims[axis] != count || !has_bytes)
-    return fmt::format("the matrix of {} has a different size", onnx::describe(product));
-  if (matrix->uses.size() != 1 || matrix->is_output()) return fmt::format("other nodes read '{}' too", matrix->name);
+    return fmt::format("the matrix of {} does not have one row for each flattened element", onnx::describe(product));
+  if (matrix->uses.size() != 1 || matrix->is_output())
+    return fmt::format("'{}' is also read by other nodes", matrix->name);
   return "";
 }
 

@@ -42,16 +42,19 @@ class AttentionWriter {
     using enum onnx::ElementType;
     const Shape* q_shape = site_.shape(0);
     if (q_shape == nullptr || !site_.is_real(0))
-      return site_.no("the rank or element type of its queries is not known");
+      return site_.no("its queries must have a known rank and the type f32, f16 or bf16");
     rank_ = q_shape->size();
     if (rank_ != 3 && rank_ != 4) return site_.no("its queries have neither rank 3 nor rank 4");
-    if (!read_heads()) return site_.no("the number or the size of its heads is not known");
+    if (!read_heads()) return site_.no("the number or the size of its heads is unknown");
     if (!is_refused()) return std::nullopt;
-    if (site_.has_input(6)) return site_.no("nonpad_kv_seqlen is given");
-    if (site_.has_input(4) != site_.has_input(5)) return site_.no("one of its past tensors is missing");
+    if (site_.has_input(6)) return site_.no("it has the input nonpad_kv_seqlen, which the rewrite does not support");
+    if (site_.has_input(4) != site_.has_input(5))
+      return site_.no("it has only one of the inputs past_key and past_value");
     const std::int64_t mode = node_.int_or("qk_matmul_output_mode", 0);
     if (site_.is_used(3) && (mode == 1 || mode == 2)) {
-      return site_.no("the output of qk_matmul_output_mode 1 and 2 differs between versions of ONNX");
+      return site_.no(
+          "its output qk_matmul_output is used, which differs between versions of ONNX for qk_matmul_output_mode 1 and "
+          "2");
     }
     const auto precision = static_cast<onnx::ElementType>(node_.int_or("softmax_precision", 0));
     if (precision != undefined && precision != f32 && precision != f16 && precision != bf16) {

@@ -46,9 +46,12 @@ std::optional<Blocks> read_blocks(Site& site) {
   if (!image || !block) return site.no("the sizes of its image and blocks are not constants");
   const std::size_t axes = image->size();
   if (axes == 0 || axes > 3 || block->size() != axes)
-    return site.no(fmt::format("its image has {} axes; allowed are 1 to 3", axes));
+    return site.no(
+        fmt::format("its image has {} axes and its block {}; both must have the same number of axes, from 1 to 3", axes,
+                    block->size()));
   const auto columns = site.size(0, 1);
-  if (!site.is_real(0) || !columns) return site.no("its element type or its number of channels is not known");
+  if (!site.is_real(0) || !columns)
+    return site.no("its input must have a known number of channels and the type f32, f16 or bf16");
   const auto strides = site.ints_or("strides", axes, 1);
   const auto dilations = site.ints_or("dilations", axes, 1);
   const auto pads = site.ints_or("pads", 2 * axes, 0);
@@ -60,7 +63,7 @@ std::optional<Blocks> read_blocks(Site& site) {
     const Window window{(*block)[i], strides[i], dilations[i], pads[i], pads[i + axes]};
     if (window.kernel < 1 || window.stride < 1 || window.dilation < 1 || window.pad_begin < 0 || window.pad_end < 0 ||
         (*image)[i] + window.pad_begin + window.pad_end < window.extent()) {
-      return site.no("its blocks do not fit its image");
+      return site.no("its blocks, with the strides, dilations and pads of the node, do not fit into its image");
     }
     blocks.counts.push_back(window.count((*image)[i]));
     blocks.windows.push_back(window);
@@ -145,7 +148,7 @@ std::optional<Replacement> lower_col2im(Site& site) {
   if (blocks->tile()) return place_tiles(*blocks);
   const Convolution convolution(*blocks);
   if (blocks->columns() > most_constants / product(convolution.kernel)) {
-    return site.no("its kernel would be too large");
+    return site.no(fmt::format("the kernel of its ConvTranspose would have more than {} elements", most_constants));
   }
   std::vector<std::int64_t> kernel_shape{blocks->columns(), 1};
   kernel_shape.insert(kernel_shape.end(), convolution.kernel.begin(), convolution.kernel.end());

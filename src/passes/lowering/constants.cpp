@@ -66,7 +66,9 @@ std::optional<Replacement> lower_mel_weight_matrix(Site& site) {
   const auto length = static_cast<std::int64_t>(given[1]);
   const auto rate = given[2];
   const std::int64_t rows = length / 2 + 1;
-  if (bins < 1 || length < 1 || rate < 1 || bins > most_constants / rows) return site.no("its sizes are out of range");
+  if (bins < 1 || length < 1 || rate < 1 || bins > most_constants / rows)
+    return site.no(
+        "num_mel_bins, dft_length and sample_rate must be at least 1, and small enough for a matrix of 16 M elements");
   const auto mel_of = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel_of(given[3]);
   const double step = (mel_of(given[4]) - low) / static_cast<double>(bins + 2);
@@ -74,7 +76,8 @@ std::optional<Replacement> lower_mel_weight_matrix(Site& site) {
   for (std::int64_t i = 0; i < bins + 2; ++i) {
     const double hertz = 700 * (std::pow(10.0, (low + static_cast<double>(i) * step) / 2595) - 1);
     edges.push_back(static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate)));
-    if (edges.back() < 0 || edges.back() > rows) return site.no("its frequencies are out of range");
+    if (edges.back() < 0 || edges.back() > rows)
+      return site.no("lower_edge_hertz and upper_edge_hertz must lie within the spectrum");
   }
   std::vector<double> matrix(static_cast<std::size_t>(rows * bins), 0);
   const auto set = [&](std::int64_t row, std::int64_t bin, double value) {
@@ -93,7 +96,7 @@ std::optional<Replacement> lower_mel_weight_matrix(Site& site) {
     }
   }
   const auto type = static_cast<onnx::ElementType>(site.node().int_or("output_datatype", 1));
-  if (!is_floating_point(type)) return site.no("its type is not a floating-point type");
+  if (!is_floating_point(type)) return site.no("its output_datatype must be a floating-point type");
   Replacement result;
   const std::string table = result.constant("filters", onnx::TensorData::from_numbers(type, {rows, bins}, matrix));
   result.line(fmt::format("y0 = Identity({})", table));

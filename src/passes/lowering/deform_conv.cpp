@@ -46,7 +46,7 @@ std::optional<Replacement> lower_deform_conv(Site& site) {
   const std::int64_t offset_groups = site.node().int_or("offset_group", 1);
   const std::vector<std::int64_t> kernel{(*weight)[2], (*weight)[3]};
   if (groups < 1 || offset_groups < 1 || channels % offset_groups != 0 || channels != (*weight)[1] * groups) {
-    return site.no("its groups do not fit its channels");
+    return site.no("its number of channels does not fit group, offset_group and the weights");
   }
   const auto windows = windows_of(site, kernel);
   if (!windows) return std::nullopt;

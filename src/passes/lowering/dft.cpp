@@ -71,12 +71,15 @@ std::optional<std::int64_t> read_axis(Site& site) {
 /// Returns nothing, after site.no(), if the transform is not known or has no length.
 std::optional<Transform> read_transform(Site& site) {
   const Shape* shape = site.shape(0);
-  if (shape == nullptr || !site.is_real(0)) return site.no("the rank or element type of its signal is not known");
+  if (shape == nullptr || !site.is_real(0))
+    return site.no("its signal must have a known rank and the type f32, f16 or bf16");
   const auto rank = static_cast<std::int64_t>(shape->size());
   const auto given_axis = read_axis(site);
   if (!given_axis) return std::nullopt;
   const std::int64_t axis = *given_axis < 0 ? *given_axis + rank : *given_axis;
-  if (rank < 2 || axis < 0 || axis > rank - 2) return site.no("its axis is the axis of real and imaginary parts");
+  if (rank < 2 || axis < 0 || axis > rank - 2)
+    return site.no(
+        "its axis must be an axis of the signal, and not the last one, which holds the real and imaginary parts");
   const auto size = site.size(0, axis);
   const auto parts = site.size(0, rank - 1);
   if (!size || !parts) return site.no_size("the length of its signal is dynamic");
@@ -88,10 +91,10 @@ std::optional<Transform> read_transform(Site& site) {
   t.length = to_real ? 2 * (*size - 1) : *size;
   if (site.has_input(1)) {
     const auto given = site.ints(1);
-    if (!given || given->size() != 1) return site.no("its length is not a constant");
+    if (!given || given->size() != 1) return site.no("its input dft_length is not a constant");
     t.length = given->front();
   }
-  if (t.length < 1 || *size < 1) return site.no("it has no length");
+  if (t.length < 1 || *size < 1) return site.no("the length of its signal and of its transform must be at least 1");
   t.rows = std::min(*size, to_real ? t.length / 2 + 1 : t.length);
   t.columns = t.onesided && !t.inverse ? t.length / 2 + 1 : t.length;
   t.parts_in = *parts;
@@ -109,7 +112,8 @@ std::optional<Replacement> lower_dft(Site& site) {
   const std::int64_t inner = t.rows * t.parts_in;
   const std::int64_t outer = t.columns * t.parts_out;
   if (inner > most_constants / outer)
-    return site.no(fmt::format("its matrix would have {} x {} elements, which is too many", inner, outer));
+    return site.no(fmt::format("its matrix would have {} x {} elements; at most {} elements are supported", inner,
+                               outer, most_constants));
 
   Replacement result;
   const std::string matrix = result.constant("matrix", f32_tensor({inner, outer}, matrix_of(t)));

@@ -33,7 +33,7 @@ int bits_of_type(onnx::ElementType type) {
 }
 
 std::string no_such_integers(const Site& site) {
-  return fmt::format("its integers are {}; allowed are u8, i8 and i32", to_string(site.type(0)));
+  return fmt::format("its inputs are {}; only u8, i8 and i32 are supported", to_string(site.type(0)));
 }
 
 /// Writes BitwiseAnd, BitwiseOr or BitwiseXor of `a` and `b`, the inputs.
@@ -168,7 +168,7 @@ class BitwiseWriter {
 }  // namespace
 
 std::optional<Replacement> lower_swiglu(Site& site) {
-  if (!site.is_real(0)) return site.no("its element type is not known");
+  if (!site.is_real(0)) return site.no_type(0);
   Replacement result;
   const float alpha = site.node().float_or("alpha", 1);
   std::string gate = "x0";
@@ -209,7 +209,8 @@ std::optional<Replacement> lower_mod(Site& site) {
 }
 
 std::optional<Replacement> lower_boolean_reduction(Site& site) {
-  if (site.node().int_or("noop_with_empty_axes", 0) != 0) return site.no("noop_with_empty_axes is set");
+  if (site.node().int_or("noop_with_empty_axes", 0) != 0)
+    return site.no("noop_with_empty_axes is set, which the rewrite does not support");
   std::string axes;
   if (site.has_input(1)) {
     const auto given = site.ints(1);
@@ -218,7 +219,7 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
   }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); })) {
-    return site.no("its rank is not known, or it is empty");
+    return site.no("the rank of its input is unknown, or its input has no elements");
   }
   Replacement result;
   result.line("numbers = Cast<to=int32>(x0)");
@@ -233,7 +234,8 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
 std::optional<Replacement> lower_cum_prod(Site& site) {
   const auto given = site.ints(1);
   const Shape* shape = site.shape(0);
-  if (!given || given->size() != 1 || shape == nullptr) return site.no("its axis is not a constant");
+  if (!given || given->size() != 1 || shape == nullptr)
+    return site.no("its axis is not a constant, or the rank of its input is unknown");
   if (!site.is_real(0)) return site.no_type(0);
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
@@ -273,10 +275,10 @@ std::optional<Replacement> lower_det(Site& site) {
   const Shape* shape = site.shape(0);
   const auto size = site.size(0, -1);
   if (shape == nullptr || shape->size() < 2 || !size || site.size(0, -2) != size)
-    return site.no_size("the size of its matrices is dynamic");
+    return site.no_size("its matrices are not square, or their size is dynamic");
   if (!site.is_real(0)) return site.no_type(0);
   if (*size < 1 || *size > 4)
-    return site.no(fmt::format("its matrices are {0} x {0}; allowed are at most 4 x 4", *size));
+    return site.no(fmt::format("its matrices are {0} x {0}; only 1 x 1 to 4 x 4 is supported", *size));
   Replacement result;
   std::vector<std::int64_t> flat(shape->size() - 2, 0);
   flat.push_back(*size * *size);
@@ -326,7 +328,7 @@ std::optional<Replacement> lower_det(Site& site) {
 
 std::optional<Replacement> lower_bit_shift(Site& site) {
   if (site.type(0) != onnx::ElementType::u8) {
-    return site.no(fmt::format("its integers are {}; allowed is u8", to_string(site.type(0))));
+    return site.no(fmt::format("its inputs are {}; only u8 is supported", to_string(site.type(0))));
   }
   Replacement result;
   result.line("number = Cast<to=int32>(x0)");

@@ -107,10 +107,12 @@ std::string add_weighted_corners(Replacement& result) {
 std::optional<Replacement> sample_by_gather(Site& site) {
   const onnx::Node& node = site.node();
   if (!is_bilinear(node)) {
-    return site.no(fmt::format("its mode is {}; only bilinear is supported", node.string_or("mode", "linear")));
+    return site.no(
+        fmt::format("its mode is {}; only linear (bilinear) sampling is supported", node.string_or("mode", "linear")));
   }
   const std::string padding = node.string_or("padding_mode", "zeros");
-  if (padding != "zeros" && padding != "border") return site.no(fmt::format("its padding_mode is {}", padding));
+  if (padding != "zeros" && padding != "border")
+    return site.no(fmt::format("its padding_mode is {}; only zeros and border are supported", padding));
   const Shape* shape = site.shape(0);
   if (shape != nullptr && shape->size() != 4) return site.no("its input is not a batch of images (rank 4)");
   const auto image = site.sizes(0, 1);

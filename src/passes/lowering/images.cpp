@@ -15,15 +15,19 @@ namespace graft::passes {
 
 std::optional<Replacement> lower_affine_grid(Site& site) {
   const auto size = site.ints(1);
-  if (!size || (size->size() != 4 && size->size() != 5)) return site.no("the size of its image is not a constant");
-  if (!site.is_real(0)) return site.no("its element type is not known");
+  if (!size || (size->size() != 4 && size->size() != 5))
+    return site.no("its input size is not a constant of 4 or 5 elements");
+  if (!site.is_real(0)) return site.no_type(0);
   const std::vector<std::int64_t> image(size->begin() + 2, size->end());
   const auto axes = static_cast<std::int64_t>(image.size());
   const bool aligns = site.node().int_or("align_corners", 0) != 0;
   for (const std::int64_t length : image) {
-    if (length < (aligns ? 2 : 1)) return site.no(fmt::format("an axis of its image has {} pixels", length));
+    if (length < (aligns ? 2 : 1))
+      return site.no(
+          fmt::format("an axis of its image has {} pixels; it must have at least {}", length, aligns ? 2 : 1));
   }
-  if (product(image) > most_constants / (axes + 1)) return site.no("its image is too large");
+  if (product(image) > most_constants / (axes + 1))
+    return site.no(fmt::format("the coordinates of its image would have more than {} elements", most_constants));
   std::vector<double> points;
   for_each_index(image, [&](const std::vector<std::int64_t>& at) {
     for (std::size_t i = image.size(); i-- > 0;) {  // x first
@@ -50,7 +54,7 @@ std::optional<Replacement> lower_center_crop_pad(Site& site) {
   const auto wanted = site.ints(1);
   const Shape* shape = site.shape(0);
   if (!wanted || shape == nullptr)
-    return site.no("the requested size is not a constant, or the rank of the input is not known");
+    return site.no("its requested sizes are not a constant, or the rank of its input is unknown");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::vector<std::int64_t> axes = site.node().ints("axes").value_or(std::vector<std::int64_t>());
   if (axes.empty()) {

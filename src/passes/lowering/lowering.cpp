@@ -87,7 +87,7 @@ std::vector<std::int64_t> Site::ints_or(std::string_view attribute, std::size_t 
   auto given = node_.ints(attribute);
   if (!given || given->empty()) return std::vector<std::int64_t>(count, otherwise);
   if (given->size() == count) return *std::move(given);
-  throw Error(fmt::format("{}: attribute `{}`: found {} numbers; allowed are {}", onnx::describe(node_), attribute,
+  throw Error(fmt::format("{}: attribute `{}` has {} values; it must have {}", onnx::describe(node_), attribute,
                           given->size(), count));
 }
 
@@ -98,11 +98,12 @@ std::nullopt_t Site::no(std::string why) {
 
 std::nullopt_t Site::no_size(std::string_view what) {
   return no(
-      fmt::format("{}; give the inputs of the network fixed sizes with {}", what, setting_name(Setting::input_shapes)));
+      fmt::format("{}; {} sets fixed sizes for the inputs of the network", what, setting_name(Setting::input_shapes)));
 }
 
 std::nullopt_t Site::no_type(std::size_t input) {
-  return no(fmt::format("input {} is {}; allowed are f32, f16 and bf16", input, to_string(type(input))));
+  return no(
+      fmt::format("the type of input {} is {}; only f32, f16 and bf16 are supported", input, to_string(type(input))));
 }
 
 std::int64_t product(const std::vector<std::int64_t>& sizes) {

@@ -132,7 +132,7 @@ class TableTooLarge : public std::runtime_error {
  public:
   TableTooLarge()
       : std::runtime_error("a table of constants that its layers need would have more than " +
-                           std::to_string(most_constants) + " numbers") {}
+                           std::to_string(most_constants) + " elements") {}
 };
 
 /// Throws TableTooLarge if a table of these sizes has more than most_constants numbers.

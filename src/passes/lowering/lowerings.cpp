@@ -127,8 +127,8 @@ constexpr std::array all_lowerings = {
              lower_boolean_reduction},
     Lowering{"Einsum", "uppercase letters", has_uppercase_subscripts, "Einsum with other letters", "at most 26 letters",
              lower_einsum},
-    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which its parser truncates to 32 bits", nullptr,
-             "NonMaxSuppression with the limit 2^31 - 1", "a constant limit", lower_box_limit},
+    Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which TensorRT's parser truncates to 32 bits",
+             nullptr, "NonMaxSuppression with the limit 2^31 - 1", "a constant limit", lower_box_limit},
 };
 
 constexpr std::array grid_sample_guards = {
@@ -213,7 +213,8 @@ std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
     region.graph().remove_dead();
     onnx::infer_shapes(region);
     std::string text = fmt::format("costs {}", to_string(cost_of(region.graph())));
-    if (plugin.is_known) text += fmt::format("; a plugin would write {:.3g}", static_cast<double>(plugin.written));
+    if (plugin.is_known)
+      text += fmt::format("; a plugin would write {:.3g} elements", static_cast<double>(plugin.written));
     return text;
   } catch (const Error&) {
     return "";

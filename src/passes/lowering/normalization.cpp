@@ -14,12 +14,13 @@ namespace graft::passes {
 
 std::optional<Replacement> lower_layer_normalization(Site& site) {
   const Shape* shape = site.shape(0);
-  if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
+  if (shape == nullptr || !site.is_real(0))
+    return site.no("its input must have a known rank and the type f32, f16 or bf16");
   if (site.node().int_or("stash_type", 1) != 1) return site.no("it computes in a type other than f32 (stash_type)");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::int64_t axis = site.node().int_or("axis", -1);
   axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return site.no("its axis is outside its rank");
+  if (axis < 0 || axis >= rank) return site.no("its axis is out of range for the rank of its input");
   std::vector<std::int64_t> axes(static_cast<std::size_t>(rank - axis));
   std::iota(axes.begin(), axes.end(), axis);
 

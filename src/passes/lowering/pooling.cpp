@@ -67,7 +67,8 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::for
 std::optional<std::vector<Window>> pool_windows(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
-  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2) return site.no("its rank is not known");
+  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2)
+    return site.no("the rank of its input is unknown, or does not fit kernel_shape");
   if (!site.is_real(0)) return site.no_type(0);
   return windows_of(site, *kernel);
 }
@@ -221,7 +222,7 @@ std::string add_begins_of_images(Replacement& result, const std::string& within,
 std::optional<Replacement> lower_lp_pool(Site& site) {
   const std::int64_t p = site.node().int_or("p", 2);
   if (has_dilations(site.node())) return std::nullopt;
-  if (p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
+  if (p < 1) return site.no(fmt::format("p is {}; it must be at least 1", p));
   const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
   std::vector<std::int64_t> strides;
@@ -258,12 +259,12 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   constexpr std::int64_t most_places = 64;
   const std::int64_t places = places_of(*windows);
   if (places > most_places)
-    return site.no(fmt::format("its windows have {} positions; at most {} are allowed", places, most_places));
+    return site.no(fmt::format("its windows have {} positions; at most {} are supported", places, most_places));
 
   const bool is_max = site.node().is("MaxPool");
   const bool is_mean = site.node().is("AveragePool");
   const std::int64_t p = site.node().int_or("p", 2);
-  if (!is_max && !is_mean && p < 1) return site.no(fmt::format("p is {}; allowed is a number above 0", p));
+  if (!is_max && !is_mean && p < 1) return site.no(fmt::format("p is {}; it must be at least 1", p));
   Replacement result;
   std::string divisor;
   if (is_mean) {
@@ -305,7 +306,8 @@ std::optional<Replacement> lower_max_pool(Site& site) {
   const std::int64_t places = places_of(*windows);
   const std::int64_t pixels = product(*sizes);
   const std::int64_t rows = product(outer);
-  if (rows > most_constants / places) return site.no("its windows would need too large a table of constants");
+  if (rows > most_constants / places)
+    return site.no(fmt::format("the table of its windows would have more than {} elements", most_constants));
 
   const bool is_column_major = site.node().int_or("storage_order", 0) != 0;
   const auto elements = window_elements(*windows, outer, *sizes, is_column_major);
@@ -349,17 +351,18 @@ std::optional<Replacement> lower_max_unpool(Site& site) {
   std::vector<std::int64_t> image;
   for (std::size_t i = 0; i < axes; ++i) {
     image.push_back(((*sizes)[i + 1] - 1) * strides[i] - pads[i] - pads[i + axes] + (*kernel)[i]);
-    if (image.back() < 1) return site.no("its image has no size");
+    if (image.back() < 1) return site.no("a size of its output would be below 1");
   }
   const std::int64_t channels = sizes->front();
   std::vector<std::int64_t> missing(2 * (axes + 2), 0);
   bool is_larger = false;
   if (site.has_input(2)) {
     const auto wanted = site.ints(2);
-    if (!wanted || wanted->size() != axes + 2) return site.no("the shape of its output is not a constant");
+    if (!wanted || wanted->size() != axes + 2)
+      return site.no("its input output_shape is not a constant with one size for each axis");
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t more = (*wanted)[i + 2] - image[i];
-      if (more < 0) return site.no("the shape of its output does not cover its windows");
+      if (more < 0) return site.no("its output_shape is smaller than the image that its windows cover");
       missing[axes + 2 + 2 + i] = more;
       is_larger = is_larger || more != 0;
     }

@@ -122,7 +122,8 @@ std::string convolve(Replacement& result, Site& site, const ConvolutionInputs& i
   const auto weights = site.sizes(in.w, 1);
   const Shape* shape = site.shape(in.w);
   if (!weights || shape == nullptr || shape->size() < 3 || !is_8_bit(site.type(in.x)) || !is_8_bit(site.type(in.w))) {
-    static_cast<void>(site.no("the sizes or types of its weights are not known"));
+    static_cast<void>(site.no(
+        "its weights must have known sizes and at least rank 3, and its data and weights must have 8-bit types"));
     return "";
   }
   if (product(*weights) > exact_sum / (largest(site, in.x, in.x_zero) * largest(site, in.w, in.w_zero))) {
@@ -147,12 +148,12 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   const Shape* b_shape = site.shape(b);
   if (a_shape == nullptr || b_shape == nullptr || a_shape->size() < 2 || b_shape->size() < 2 ||
       !is_8_bit(site.type(a)) || !is_8_bit(site.type(b))) {
-    static_cast<void>(site.no("the ranks or element types of its matrices are not known, or one is a vector"));
+    static_cast<void>(site.no("its matrices must have known ranks of at least 2, and 8-bit types"));
     return std::nullopt;
   }
   const auto inner = site.size(b, -2);
   if (!inner || *inner < 1) {
-    static_cast<void>(site.no_size("the length of its sums is dynamic"));
+    static_cast<void>(site.no_size("the inner dimension of its matrices is dynamic"));
     return std::nullopt;
   }
   // There may be a zero point for each row of the left matrix, or for each column of the right one.
@@ -168,7 +169,9 @@ std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std
   const std::string rows = result.ints("rows", {-2});
   constexpr std::int64_t most_parts = 64;
   if ((*inner + at_once - 1) / at_once > most_parts) {
-    static_cast<void>(site.no("its sums have too many terms for 64 parts that are exact in f32"));
+    static_cast<void>(
+        site.no("the inner dimension of its matrices is so large that more than 64 parts would be necessary for exact "
+                "sums in f32"));
     return std::nullopt;
   }
   for (std::int64_t from = 0; from < *inner; from += at_once) {
@@ -233,7 +236,8 @@ std::optional<Replacement> lower_cast_of_bytes(Site& site) {
 }
 
 std::optional<Replacement> lower_dynamic_quantize(Site& site) {
-  if (site.type(0) != onnx::ElementType::f32) return site.no("its element type is not known");
+  if (site.type(0) != onnx::ElementType::f32)
+    return site.no(fmt::format("the type of its input is {}; only f32 is supported", to_string(site.type(0))));
   Replacement result;
   const std::string zero = result.constant("zero", f32_tensor({}, {0}));
   const std::string one = result.constant("one", f32_tensor({}, {1}));
@@ -302,7 +306,7 @@ std::optional<Replacement> lower_qlinear_matmul(Site& site) {
     return shape != nullptr && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(1); });
   };
   if (!is_scalar(a_scale) || !is_scalar(b_scale))
-    return site.no("it has one scale for each row or column, not one for the tensor");
+    return site.no("each of its matrices must have one scale for the whole tensor, and not one for each row or column");
   const auto sums = multiply(result, site, 0, 2, 3, 5);
   if (!sums) return std::nullopt;
   std::string real = sums->name;

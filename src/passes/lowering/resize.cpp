@@ -50,13 +50,13 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   double most = 0;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     AxisScale& axis = result[static_cast<std::size_t>(axes[i])];
-    if (axis.from < 1) return refuse("an axis has no size");
+    if (axis.from < 1) return refuse("an axis of its input has no elements");
     axis = onnx::scale_axis(axis.from, (*wanted)[i], by_sizes);
     if (!roi.empty()) {
       axis.roi_begin = roi[i];
       axis.roi_end = roi[i + axes.size()];
     }
-    if (axis.to < 1) return refuse("an axis has no size");
+    if (axis.to < 1) return refuse("an axis of its output would have no elements");
     least = i == 0 ? axis.scale : std::min(least, axis.scale);
     most = i == 0 ? axis.scale : std::max(most, axis.scale);
   }
@@ -107,7 +107,7 @@ class ResizeWriter {
     for (std::size_t i = 0; i < scales_.size(); ++i) {
       if (!add_axis(i)) return std::nullopt;
     }
-    if (scales_.size() < 2) return site_.no("its rank is below 2");
+    if (scales_.size() < 2) return site_.no("the rank of its input is below 2");
     if (crops(site_.node())) fill_outside();
     if (steps_.empty()) steps_.emplace_back("Identity(@)");
     for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -132,7 +132,8 @@ class ResizeWriter {
     if (axis.scale == 1 && !is_whole) return refuse("runtimes disagree on a part (roi) of an axis that is not resized");
     if (axis.from == axis.to && axis.scale == 1 && is_whole) return true;
     if (std::find(axes_.begin(), axes_.end(), static_cast<std::int64_t>(i)) == axes_.end()) return true;
-    if (axis.from > most_constants / axis.to) return refuse("its matrix would be too large");
+    if (axis.from > most_constants / axis.to)
+      return refuse("a matrix of its weights would have more than 16 M elements");
     ++changed_;
     if (crops(site_.node())) {
       outside_shape_[i] = axis.to;
@@ -218,9 +219,10 @@ std::optional<Replacement> lower_resize(Site& site) {
     return site.no("the CPU engine ignores keep_aspect_ratio_policy, so the rewrite cannot be proven");
   }
   const Shape* shape = site.shape(0);
-  if (shape == nullptr || !site.is_real(0)) return site.no("its rank or type is not known");
+  if (shape == nullptr || !site.is_real(0))
+    return site.no("its input must have a known rank and the type f32, f16 or bf16");
   const auto axes = onnx::resized_axes(site.node(), shape->size());
-  if (!axes) return site.no("an axis is outside its rank");
+  if (!axes) return site.no("one of its axes is out of range for the rank of its input");
   const auto sizes = sizes_of(site, shape->size(), *axes);
   if (!sizes) return std::nullopt;
   const std::vector<AxisScale> scales = scales_of(site, *sizes, *axes);

@@ -62,14 +62,14 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
-  if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not have", reduction));
+  if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not define", reduction));
   if (!site.is_real(0)) return site.no_type(0);
   if (!indices) return scatter_nd_by_matches(site, reduction);
-  if (!index_shape || index_shape->empty()) return site.no("the shape of its indices is not known");
+  if (!index_shape || index_shape->empty()) return site.no("the shape of its indices is unknown");
   const auto depth = static_cast<std::size_t>(index_shape->back());
   if (!data || depth == 0 || depth > data->size()) return site.no_size("a size of its data is dynamic");
   const std::size_t count = indices->size() / depth;
-  if (count == 0 || count > most_constants) return site.no("it has no updates, or too many");
+  if (count == 0 || count > most_constants) return site.no("it must have at least one update, and at most 16 M");
   std::vector<std::vector<std::int64_t>> places;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::int64_t>& place = places.emplace_back();
@@ -84,7 +84,7 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   const auto updates_shape = site.sizes(2);
   const std::vector<std::int64_t> row(data->begin() + static_cast<std::ptrdiff_t>(depth), data->end());
   if (!updates_shape || product(*updates_shape) != static_cast<std::int64_t>(count) * product(row)) {
-    return site.no("its updates do not fit its indices");
+    return site.no("the shape of its updates is unknown, or does not fit its indices");
   }
 
   // For constant data, GatherND is computed here: OpenVINO 2026.4.1 gathers once and then adds into the result in every
@@ -132,19 +132,20 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   const auto indices = site.ints(1);
   const auto data = site.sizes(0);
   const auto index_shape = site.sizes(1);
-  if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not have", reduction));
+  if (compute.empty()) return site.no(fmt::format("its reduction is '{}', which ONNX does not define", reduction));
   if (!site.is_real(0)) return site.no_type(0);
   if (!indices) return scatter_elements_by_matches(site, reduction);
-  if (!index_shape) return site.no("the shape of its indices is not known");
+  if (!index_shape) return site.no("the shape of its indices is unknown");
   if (!data || data->empty() || index_shape->size() != data->size())
     return site.no_size("a size of its data is dynamic");
   const std::size_t rank = data->size();
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? static_cast<std::int64_t>(rank) : 0;
-  if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return site.no("its axis is outside its rank");
+  if (axis < 0 || axis >= static_cast<std::int64_t>(rank))
+    return site.no("its axis is out of range for the rank of its data");
   if (indices->empty() || static_cast<std::int64_t>(indices->size()) > most_constants ||
       product(*data) > most_constants) {
-    return site.no("it has no updates, or too many");
+    return site.no("it must have at least one update, and its data and indices at most 16 M elements each");
   }
   // Each place is an index of the flattened data.
   std::vector<std::vector<std::int64_t>> places;
@@ -161,7 +162,7 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   const auto turns = turns_of(places);
   if (turns.size() > most_turns) return scatter_elements_by_matches(site, reduction);
 
-  if (site.sizes(2) != index_shape) return site.no("its updates do not fit its indices");
+  if (site.sizes(2) != index_shape) return site.no("the shape of its updates is unknown, or does not fit its indices");
   Replacement result;
   const std::string line = result.ints("line", {-1});
   const std::string shape = result.ints("data_shape", *data);

@@ -107,7 +107,7 @@ Replacement rows_by_matches(Replacement result, const Site& site, const Reductio
   return result;
 }
 
-constexpr std::string_view too_many = "the comparisons of positions with updates are more than 16 M numbers";
+constexpr std::string_view too_many = "the comparisons of positions with updates would have more than 16 M elements";
 
 /// The sizes of the data and of the indices of a ScatterElements, and its axis.
 struct ScatteredElements {
@@ -133,8 +133,8 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   const auto rank = static_cast<std::int64_t>(data->size());
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? rank : 0;
-  if (axis < 0 || axis >= rank) return site.no("its axis is outside its rank");
-  if (site.sizes(2) != indices) return site.no("its updates do not fit its indices");
+  if (axis < 0 || axis >= rank) return site.no("its axis is out of range for the rank of its data");
+  if (site.sizes(2) != indices) return site.no("the shape of its updates is unknown, or does not fit its indices");
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
@@ -182,13 +182,16 @@ std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& 
   if (!data || !index_shape || index_shape->empty())
     return site.no_size("a size of its data or of its indices is dynamic");
   const auto depth = static_cast<std::size_t>(index_shape->back());
-  if (depth == 0 || depth > data->size()) return site.no("its indices do not fit its data");
+  if (depth == 0 || depth > data->size())
+    return site.no(fmt::format("the last dimension of its indices is {}; it must be 1 to {}, the rank of its data",
+                               depth, data->size()));
   const Reduction reduction = reduction_of(reduction_name);
   const std::int64_t count = product({index_shape->begin(), index_shape->end() - 1});
   const std::int64_t rows = product({data->begin(), data->begin() + static_cast<std::ptrdiff_t>(depth)});
   const std::int64_t width = product({data->begin() + static_cast<std::ptrdiff_t>(depth), data->end()});
   const auto updates = site.sizes(2);
-  if (!updates || product(*updates) != count * width) return site.no("its updates do not fit its indices");
+  if (!updates || product(*updates) != count * width)
+    return site.no("the shape of its updates is unknown, or does not fit its indices");
   if (!is_affordable({rows, count, reduction.compute == "Add" ? 1 : width})) return site.no(std::string(too_many));
 
   Replacement result;
@@ -253,7 +256,8 @@ std::optional<Replacement> scatter_more_than_fit(Site& site) {
   if (!data || !indices || data->size() != indices->size()) return std::nullopt;
   const auto elements = elements_of(site);
   if (!elements || elements->indices[elements->axis] <= elements->places()) return std::nullopt;
-  if (!elements->covers_other_axes()) return site.no("its indices do not cover the other axes");
+  if (!elements->covers_other_axes())
+    return site.no("its indices do not have the sizes of its data along the other axes");
   const std::int64_t count = elements->indices[elements->axis];
   if (!is_affordable({elements->places(), product(elements->indices)})) return site.no(std::string(too_many));
   const auto axis = static_cast<std::int64_t>(elements->axis);

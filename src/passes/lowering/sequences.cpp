@@ -56,7 +56,8 @@ std::optional<Part> part_of(Site& site, const onnx::Node& split, std::int64_t po
 std::optional<Replacement> lower_sequence_at(Site& site) {
   const auto given = site.ints(1);
   onnx::Node* maker = site.producer(0);
-  if (!given || given->size() != 1 || maker == nullptr) return site.no("its position or its sequence is not known");
+  if (!given || given->size() != 1 || maker == nullptr)
+    return site.no("its position is not a constant, or the node that creates its sequence is unknown");
   const std::int64_t position = given->front();
   if (maker->is("SequenceConstruct")) {
     const auto count = static_cast<std::int64_t>(maker->inputs.size());
@@ -91,13 +92,14 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
 
 std::optional<Replacement> lower_concat_from_sequence(Site& site) {
   onnx::Node* maker = site.producer(0);
-  if (maker == nullptr) return site.no("its sequence is not known");
+  if (maker == nullptr) return site.no("the node that creates its sequence is unknown");
   const std::int64_t axis = site.node().int_or("axis", 0);
   const bool is_new_axis = site.node().int_or("new_axis", 0) != 0;
   if (maker->is("SplitToSequence")) {
     const bool keeps_axis = maker->input(1) != nullptr || maker->int_or("keepdims", 1) != 0;
     const bool is_undone = keeps_axis ? !is_new_axis : is_new_axis;
-    if (maker->int_or("axis", 0) != axis || !is_undone) return site.no("it is split along another axis");
+    if (maker->int_or("axis", 0) != axis || !is_undone)
+      return site.no("its axis or its new_axis does not undo the split of its sequence");
     Replacement result = replacement_for(*maker);
     result.reads.emplace("whole", maker->input(0));
     result.line("y0 = Identity(whole)");

@@ -24,9 +24,10 @@ std::optional<Replacement> lower_top_k(Site& site) {
   const std::int64_t k = site.ints(1)->front();
   if (!site.is_real(0)) return site.no_type(0);
   const std::int64_t axis = site.node().int_or("axis", -1);
-  if (const auto size = site.size(0, axis); size && *size < k) return site.no("K exceeds the length of the axis");
+  if (const auto size = site.size(0, axis); size && *size < k)
+    return site.no(fmt::format("K is {}, but the axis has only {} elements", k, *size));
   constexpr std::int64_t most_rounds = 16;
-  if (k > most * most_rounds) return site.no(fmt::format("K is {}; allowed are at most {}", k, most * most_rounds));
+  if (k > most * most_rounds) return site.no(fmt::format("K is {}; at most {} is supported", k, most * most_rounds));
 
   const bool largest = site.node().int_or("largest", 1) != 0;
   const double sign = largest ? -1 : 1;

@@ -16,7 +16,7 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
   for (std::size_t i = 0; i < axes; ++i) {
     Window window{kernel[i], strides[i], dilations[i], 0, 0};
     if (window.kernel < 1 || window.stride < 1 || window.dilation < 1)
-      return site.no("its kernel, stride or dilation is below 1");
+      return site.no("a size of its kernel, a stride or a dilation is below 1");
     const auto size = site.size(0, static_cast<std::int64_t>(i + 2));
     if (rule == "NOTSET") {
       window.pad_begin = pads[i];
@@ -34,7 +34,7 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
     if (rounds_up) {
       if (!size) return site.no_size("the number of its windows is rounded up (ceil_mode) from a size that is dynamic");
       if ((*size + window.pad_begin + window.pad_end - window.extent()) % window.stride != 0) {
-        return site.no("the number of its windows is rounded up (ceil_mode)");
+        return site.no("ceil_mode rounds the number of its windows up, which the rewrite does not support");
       }
     }
     windows.push_back(window);
