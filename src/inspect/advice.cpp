@@ -58,7 +58,7 @@ void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::N
     if (missed == near_misses.end()) {
       if (is_general) node.advice = advice_to_write_one();
     } else if (is_general) {
-      node.advice = fmt::format("{}{}{} leaves it to the host", obstacle_text(*missed), between_clauses,
+      node.advice = fmt::format("{}{}{} leaves the node to the host", obstacle_text(*missed), between_clauses,
                                 setting_name(Setting::cut));
     } else {
       const std::size_t end = node.advice.find(between_clauses);

@@ -151,7 +151,7 @@ void note_different_tensor(const std::string& reason, bool is_lowered, NodeSuppo
   verdict.support = is_lowered ? Support::lowered : Support::unsupported;
   if (is_lowered) return;
   verdict.advice =
-      fmt::format("change the node so that TensorRT computes what ONNX defines; or {} leaves it to the host",
+      fmt::format("change the node so that TensorRT computes what ONNX defines; or {} leaves the node to the host",
                   setting_name(Setting::cut));
 }
 

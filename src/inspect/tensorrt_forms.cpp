@@ -215,7 +215,7 @@ std::int64_t element_count(const onnx::Value& value) {
 
 void add_quantization(const onnx::Node& node, Forms& forms) {
   constexpr std::string_view symmetric =
-      "quantize to i8 with zero point 0 (symmetric) instead; or {} leaves it to the host";
+      "quantize to i8 with zero point 0 (symmetric) instead; or {} leaves the node to the host";
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {
     // Where the zero point is 0 or left out, the parser takes i8 instead: values above 127 * scale are clipped.

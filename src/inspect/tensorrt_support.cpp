@@ -215,8 +215,8 @@ std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Rel
   if (release.flavor != Flavor::rtx || fact.types.empty() || is_quantized_before(node)) return std::nullopt;
   const std::optional<MainType> other = other_type(node, fact, fact.types);
   if (!other || has_word(fact.open, other->word) || is_narrow(*other->value->type)) return std::nullopt;
-  return fmt::format("'{}' is {}; TensorRT builds {} only in {} ({})", other->value->name, other->word, type,
-                     fmt::join(words_of(fact.types), ", "), fact.source);
+  return fmt::format("'{}' is {}; TensorRT builds {} in {}, but not in this type ({})", other->value->name, other->word,
+                     type, fmt::join(words_of(fact.types), ", "), fact.source);
 }
 
 std::optional<std::string> doubt_about(const onnx::Node& node, const Release& release) {
@@ -326,13 +326,14 @@ std::string advice_on_refusal(const onnx::Node& node) {
 
 std::string advice_to_write_one() {
   return fmt::format(
-      "no operator of Graft replaces the node; {} leaves it to the host; or write an operator, as "
+      "no operator of Graft replaces the node; {} leaves the node to the host; or write an operator, as "
       "docs/guide/add_an_operator.md describes",
       setting_name(Setting::cut));
 }
 
 std::string advice_on_plugin_in_body() {
-  return fmt::format("compute the node outside of the body; or {} leaves it to the host", setting_name(Setting::cut));
+  return fmt::format("compute the node outside of the body; or {} leaves the node to the host",
+                     setting_name(Setting::cut));
 }
 
 std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {

@@ -274,7 +274,7 @@ class RuleJudge {
     if (const auto refused = may_adopt() ? type_not_adopted(node) : std::nullopt) {
       WrongType wrong = wrong_type(*refused, *onnx::find_onnx_operator(node), ", which could replace the node,");
       return {Support::unsupported, fmt::format("{}; {}", *refusal, wrong.reason),
-              fmt::format("{}; or {} leaves it to the host", wrong.advice, setting_name(Setting::cut))};
+              fmt::format("{}; or {} leaves the node to the host", wrong.advice, setting_name(Setting::cut))};
     }
     return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
   }
@@ -282,9 +282,9 @@ class RuleJudge {
   /// Judges a node that is neither an operator of the standard domain nor Graft's.
   [[nodiscard]] Judgment judge_other(const onnx::Node& node) const {
     if (onnx::is_standard_operator(node.domain, node.op_type)) {
-      return {
-          Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
-          fmt::format("export the network without this node; or {} leaves it to the host", setting_name(Setting::cut))};
+      return {Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
+              fmt::format("export the network without this node; or {} leaves the node to the host",
+                          setting_name(Setting::cut))};
     }
     if (const auto kept = node.metadata.find(onnx::keep_note); kept != node.metadata.end()) {
       if (const auto refusal = refusal_of_plugins(release_)) {
@@ -320,7 +320,7 @@ class RuleJudge {
     const std::string plugin = whose(*onnx::find_onnx_operator(node));
     if (const auto refusal = refusal_of_plugins(release_)) {
       return {Support::unsupported, fmt::format("{}; {}, so that {} cannot replace the node", reason, *refusal, plugin),
-              fmt::format("{} leaves it to the host; or build the engine for {}, in which {} replaces the node",
+              fmt::format("{} leaves the node to the host; or build the engine for {}, in which {} replaces the node",
                           setting_name(Setting::cut), title_of(newest_measured_release()), plugin)};
     }
     return {Support::plugin, fmt::format("{}; {} replaces the node", reason, plugin), "graft build"};

@@ -149,7 +149,7 @@ class Expression {
 
   ExpressionNumbers numbers_of(const RuleValue::Data& data) const {
     auto values = to_numbers(data);
-    if (!values) fail("expected a number, found a string");
+    if (!values) fail("expected a number, but the value of this name is a string");
     const bool is_integer =
         std::holds_alternative<std::int64_t>(data) || std::holds_alternative<std::vector<std::int64_t>>(data);
     return {*std::move(values), is_list(data), is_integer};

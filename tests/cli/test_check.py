@@ -367,7 +367,7 @@ def test_a_plugin_in_a_branch_is_named_where_it_does_not_build(graft, tmp_path):
     assert "builds only in the main graph, and not in a branch of node 'if' (If)" in found["places"]["reason"]
     assert (
         found["places"]["advice"]
-        == "compute the node outside of the body; or graft convert --cut leaves it to the host"
+        == "compute the node outside of the body; or graft convert --cut leaves the node to the host"
     )
     assert found["if"]["verdict"] == "fails"
     assert found["if"]["reason"].startswith("inside it, node 'places' (NonZero): NonZero 1 of namespace graft")
@@ -508,7 +508,7 @@ def test_advice_names_the_cut_only_where_the_network_can_be_cut(graft, tmp_path)
     nodes = [node("MatMul", ["x", "m"], ["t"]), node("LSTM", ["t", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
     after = save(tmp_path / "after.onnx", nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
     for advice in advice_of(graft, after, tmp_path):
-        assert "graft convert --cut leaves it to the host; or write an operator" in advice
+        assert "graft convert --cut leaves the node to the host; or write an operator" in advice
 
 
 def test_advice_says_why_convert_does_not_rewrite_a_node(graft, tmp_path):

@@ -25,13 +25,14 @@ std::string withdrawn(std::string advice) {
 
 TEST(Advice, clauses_that_name_the_cut_are_removed) {
   const std::string cut(setting_name(Setting::cut));
-  EXPECT_EQ(withdrawn("no operator replaces it; " + cut + " leaves it to the host; or write one"),
+  EXPECT_EQ(withdrawn("no operator replaces it; " + cut + " leaves the node to the host; or write one"),
             "no operator replaces it; write one");
   EXPECT_EQ(withdrawn(cut + ": the host runs the remaining nodes; or a plugin: another; or a third"),
             "a plugin: another; or a third");
-  EXPECT_EQ(withdrawn("compute it outside of the body; or " + cut + " leaves it to the host"),
+  EXPECT_EQ(withdrawn("compute it outside of the body; or " + cut + " leaves the node to the host"),
             "compute it outside of the body");
-  EXPECT_EQ(withdrawn(cut + " leaves it to the host"), "run the network in another runtime, such as ONNX Runtime");
+  EXPECT_EQ(withdrawn(cut + " leaves the node to the host"),
+            "run the network in another runtime, such as ONNX Runtime");
   EXPECT_EQ(withdrawn("one; or another"), "one; or another");
 }
 
@@ -48,7 +49,8 @@ TEST(Advice, an_obstacle_replaces_the_general_advice_on_its_node) {
   nodes[2].node.id = nodes[4].node.id = "z";
   note_obstacles(nodes, notes);
   const std::string obstacle = "graft convert does not replace the node with layers that TensorRT has: p is 0";
-  EXPECT_EQ(nodes[0].advice, obstacle + "; " + std::string(setting_name(Setting::cut)) + " leaves it to the host");
+  EXPECT_EQ(nodes[0].advice,
+            obstacle + "; " + std::string(setting_name(Setting::cut)) + " leaves the node to the host");
   EXPECT_EQ(nodes[1].advice, "other advice");
   EXPECT_EQ(nodes[2].advice, advice_to_write_one()) << "no lowering was tried";
   EXPECT_EQ(nodes[3].advice, obstacle + "; or quantize the float model");

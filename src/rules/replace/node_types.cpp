@@ -14,16 +14,17 @@
 namespace graft::rules {
 namespace {
 
-/// Returns the allowed types of the inputs: "f32, i32; or f16, i32".
+/// Returns the allowed types of the inputs: "(f32, i32) or (f16, i32)".
 std::string input_types_text(const OperatorType& type, std::size_t count) {
   std::vector<std::string> all;
   for (const TypeRow& row : type.type_rows) {
     std::vector<std::string_view> dtypes;
     for (std::size_t i = 0; i < count; ++i) dtypes.push_back(to_string(type.format_of(row, count, i).dtype));
-    const std::string text = fmt::format("{}", fmt::join(dtypes, ", "));
+    const std::string text =
+        fmt::format("{0}{2}{1}", count == 1 ? "" : "(", count == 1 ? "" : ")", fmt::join(dtypes, ", "));
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
   }
-  return all.size() == 1 ? "only " + all.front() : fmt::format("{}", fmt::join(all, "; or "));
+  return all.size() == 1 ? "only " + all.front() : fmt::format("{}", fmt::join(all, count == 1 ? ", " : " or "));
 }
 
 }  // namespace
@@ -39,9 +40,10 @@ InputFacts find_input_facts(const NewNode& node, const onnx::Graph& graph) {
     if (value != nullptr) element = value->type;
     if (value == nullptr && input.constant) element = input.constant->type;
     const auto dtype = element ? to_dtype(*element) : std::nullopt;
+    if (!element) throw Error(fmt::format("the element type of tensor '{}' is unknown", input.name));
     if (!dtype) {
-      throw Error(fmt::format("tensor '{}' is {}, a type that {} does not support", input.name,
-                              element ? to_string(*element) : "of an unknown type", node.with.to_string()));
+      throw Error(fmt::format("tensor '{}' is {}, a type that {} does not support", input.name, to_string(*element),
+                              node.with.to_string()));
     }
     facts.dtypes.push_back(*dtype);
     if (facts.dtypes.size() > plan_inputs_with_shapes) {  // of shape inputs the values count, which only constants have

@@ -882,7 +882,7 @@ def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
     assert {node["truth"] for node in found.values() if node["verdict"] == "native"} == {level}
     assert found["n0"]["reason"] == ""
     for i in (2, 4, 6, 7, 8, 9):
-        assert "judged as if 'n1' were the plugin FixtureIdentity 1" in found[f"n{i}"]["reason"]
+        assert "judged as if 'n1' were the plugin FixtureIdentity of version 1" in found[f"n{i}"]["reason"]
     assert answer.json["counts"]["not asked"] == 0
     assert answer.json["version"] == 2
 
