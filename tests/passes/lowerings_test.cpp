@@ -46,7 +46,7 @@ TEST(Lowerings, SayWhatTheyCostAndHowTheyWereProven) {
   ASSERT_EQ(report.count("lower_to_native"), 1U);
   const Rewrite& rewrite = report.rewrites.front();
   EXPECT_EQ(rewrite.replacement, "Max of 9 strided slices");
-  EXPECT_THAT(rewrite.reason, StartsWith("TensorRT refuses dilations of MaxPool"));
+  EXPECT_THAT(rewrite.reason, StartsWith("TensorRT refuses MaxPool with dilations"));
   EXPECT_THAT(rewrite.reason, HasSubstr("costs 10 layers"));
   EXPECT_THAT(rewrite.reason, HasSubstr("a plugin would write 64 elements"));
   EXPECT_THAT(rewrite.proof, HasSubstr("runs"));

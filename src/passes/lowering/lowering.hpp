@@ -100,7 +100,7 @@ class Site {
 
 struct Lowering {
   std::string_view op_type;
-  std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840".
+  std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840", which follows "TopK with".
   /// Returns whether a node has that form. Null where every node has it, or where shapes or other nodes decide, which
   /// `lower` reads.
   bool (*is_refused)(const onnx::Node& node);

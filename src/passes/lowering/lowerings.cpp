@@ -225,15 +225,20 @@ using Names = std::unordered_set<std::string>;
 
 using Reason = std::string (*)(const Lowering&);
 
+std::string refused_form(const Lowering& lowering) {
+  return lowering.refused == "every form" ? fmt::format("every form of {}", lowering.op_type)
+                                          : fmt::format("{} with {}", lowering.op_type, lowering.refused);
+}
+
 std::string reason_of_lowering(const Lowering& lowering) {
   const bool has_plugin = find_operator(lowering.op_type) != nullptr;
-  return fmt::format("TensorRT refuses {} of {}{}", lowering.refused, lowering.op_type,
-                     has_plugin ? "" : ", and Graft has no plugin for it");
+  return fmt::format("TensorRT refuses {}{}", refused_form(lowering),
+                     has_plugin ? "" : ", and Graft has no plugin for this operator");
 }
 
 std::string reason_of_guard(const Lowering& lowering) {
-  return fmt::format("some releases of TensorRT are reported to compute {} of {} wrongly, without an error message",
-                     lowering.refused, lowering.op_type);
+  return fmt::format("some releases of TensorRT are reported to compute {} wrongly, without an error message",
+                     refused_form(lowering));
 }
 
 /// The most numbers that all lowerings of a model together write as constants.
