@@ -9,6 +9,8 @@
     typed = graft.quantize(converted.model, precision="f16")
     graft.build(typed.model, "model.engine", targets=["sm89"])
 
+    graft.auto("model.pb", "model.engine", precision="f16")           # all of this in one call
+
 The guides are in share/doc/graft/docs/guide of the environment or the installation; begin with python.md.
 
 Importing graft is quick: the modules of a name are imported when the name is first used.
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graft._toolkit import (
+        AutoResult,
         BuildResult,
         CanaryResult,
         CancelToken,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from graft.errors import Cancelled, EngineError, Error
     from graft.toolkit import (
         Session,
+        auto,
         build,
         canary,
         convert,
@@ -68,6 +72,7 @@ _HOMES = {
 _MODULES = ("examples", "ops", "plugins", "torch")
 
 __all__ = [
+    "AutoResult",
     "BuildResult",
     "CanaryResult",
     "CancelToken",
@@ -87,6 +92,7 @@ __all__ = [
     "TensorRef",
     "VerifyResult",
     "__version__",
+    "auto",
     "build",
     "canary",
     "cmake_prefix",

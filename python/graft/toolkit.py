@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from graft._toolkit import (
+        AutoResult,
         BuildResult,
         CanaryResult,
         CancelToken,
@@ -451,6 +452,86 @@ def build(
         profiles=[_ranges(profile) for profile in profiles],
         formats={name: (type_name, list(layouts)) for name, (type_name, layouts) in (formats or {}).items()},
     )
+
+
+def auto(
+    model: Path,
+    engine: Path,
+    *,
+    weights: Path | None = None,
+    input_shapes: Shapes | None = None,
+    outputs: Sequence[str] = (),
+    rules: Path | None = None,
+    precision: Precision | None = None,
+    data: Path | Sequence[str] | Mapping[str, ArrayLike] | None = None,
+    recipe: Path | None = None,
+    samples: int = 0,
+    keep: str | Sequence[str] = (),
+    limit_db: float | None = None,
+    shapes: ShapeRanges | None = None,
+    targets: str | Sequence[str] = (),
+    plugins: bool = True,
+    plugin_libraries: Sequence[Path] = (),
+    tensorrt: Literal["auto", "rtx", "full"] = "auto",
+    folder: Path | None = None,
+    cpu_engine: CpuEngine = "auto",
+    progress: Progress | bool | None = None,
+    cancel: CancelToken | None = None,
+) -> AutoResult:
+    """Builds an engine from the file of a network in one call: converts it, compares the result with the network,
+    quantizes it if there is a precision, builds the engine and checks it.
+
+    result.succeeded is True where the engine exists and every check passed. Otherwise result.steps has the step with
+    the state `negative`, after which no other ran, or result.checks has the check that failed. Each step has the
+    command that does the same, and result.convert, result.verify, result.quantize and result.build are the results of
+    the functions.
+
+    model: the path of an ONNX model, a TensorFlow graph or a Caffe network.
+    engine: the file to write.
+    weights, input_shapes, outputs: the arguments weights, shapes and outputs of graft.load.
+    rules: see graft.convert; the results are then not compared.
+    precision, recipe, samples, keep, limit_db: see graft.quantize; None: the network keeps its types.
+    data: inputs for the comparison and the calibration: a dict of arrays, or files as `graft auto --data` names them,
+        ["image=digits_test.npz:images"]. None: synthetic inputs, which int8 and f8 do not accept.
+    shapes, targets, plugins, plugin_libraries, tensorrt: see graft.build. Without targets: the GPU of this machine, or
+        all that TensorRT-RTX builds for without a target; result.why_targets has the reason.
+    folder: the folder for converted.onnx, quantized.onnx, data.npz, report.html and report.json. None: "digits.graft"
+        for the engine "digits.engine".
+    cpu_engine: the CPU engine, see graft.verify.
+
+    Raises graft.Error (missing_tool) where TensorRT is not installed; graft.Error (bad_input) where a dynamic input has
+    no range; the other errors of graft.convert, graft.verify, graft.quantize and graft.build; graft.Cancelled.
+    """
+    if not isinstance(model, str | os.PathLike):
+        raise TypeError(f"auto: expected the path of a network, found {type(model).__name__}; Model.save writes a file")
+    arrays_given = data if isinstance(data, Mapping) else {}
+    files = [] if data is None or isinstance(data, Mapping) else data
+    files = [os.fspath(files)] if isinstance(files, str | os.PathLike) else list(files)
+    with shown(progress, "auto") as show:
+        return _toolkit.auto(
+            os.fspath(model),
+            os.fspath(engine),
+            weights=_path(weights),
+            input_shapes=_sizes(input_shapes),
+            outputs=list(outputs),
+            rules=_path(rules),
+            precision=precision,
+            data=arrays.pack(arrays_given, "data"),
+            data_files=files,
+            recipe=_path(recipe),
+            samples=samples,
+            keep=_listed(keep),
+            limit_db=limit_db,
+            shapes=_ranges(shapes),
+            targets=_listed(targets),
+            plugins=plugins,
+            plugin_libraries=_paths(plugin_libraries),
+            tensorrt=tensorrt,
+            folder=_path(folder),
+            cpu_engine=cpu_engine,
+            progress=show,
+            cancel=cancel,
+        )
 
 
 def cut(

@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -139,13 +138,6 @@ void check_output(const QuantizeArguments& arguments) {
   check_files_apart(written, read);
 }
 
-/// Whether the values of --data are one path of calibration data, and not NAME=FILE.
-bool is_path(const std::vector<std::string>& data) {
-  std::error_code problem;
-  return data.size() == 1 &&
-         (data.front().find('=') == std::string::npos || std::filesystem::exists(data.front(), problem));
-}
-
 /// Returns a function that measures a model with the command. With -v the command's standard error is printed. Ctrl-C
 /// also ends the command.
 toolkit::Metric metric_of(const Console& console, const std::string& command) {
@@ -188,11 +180,7 @@ toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArgume
   options.typed_io = arguments.typed_io;
   options.limit_db = arguments.limit;
   options.int8 = int8_options_of(console, arguments);
-  if (has_8_bits(options.precision) && is_path(arguments.data)) {
-    options.int8.data = arguments.data.front();
-  } else {
-    options.data_files = arguments.data;
-  }
+  toolkit::set_data(options, arguments.data);
   options.output = arguments.output;
   options.engine = engine_of(arguments.engine);
   return options;

@@ -2,13 +2,16 @@
 #include <string>
 
 #include "core/atomic_file.hpp"
+#include "graft/toolkit/auto.hpp"
 #include "graft/toolkit/present.hpp"
+#include "present/html/auto_page.hpp"
 #include "present/html/convert_page.hpp"
 #include "present/html/cut_page.hpp"
 #include "present/html/inspect_page.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/html/verify_page.hpp"
+#include "present/json/auto_json.hpp"
 #include "present/json/build_json.hpp"
 #include "present/json/convert_json.hpp"
 #include "present/json/fields.hpp"
@@ -42,7 +45,11 @@ std::string to_json(const BuildReport& report) { return text_of(present::build_j
 
 std::string to_json(const CanaryResult& result) { return text_of(present::json_of_report(result)); }
 
+std::string to_json(const AutoReport& report) { return text_of(present::auto_json(report)); }
+
 std::string to_json(const CutResult& result) { return text_of(present::json_of_fields(result)); }
+
+void save(const AutoReport& report) { present::write_auto(report); }
 
 CutFiles save(CutResult& result, const std::filesystem::path& file) {
   CutFiles files = cut_files(file);
@@ -64,6 +71,8 @@ std::string to_page(const VerifyResult& result) { return html_of(present::verify
 std::string to_page(const LayersResult& result) { return html_of(present::layers_page(result)); }
 
 std::string to_page(const QuantizeReport& report) { return html_of(present::quantize_page(report)); }
+
+std::string to_page(const AutoReport& report) { return html_of(present::auto_page(report)); }
 
 std::string to_page(const CutResult& result) { return html_of(present::cut_page(result)); }
 

@@ -4,10 +4,98 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include "core/shell_quoted.hpp"
 #include "operator_library/load.hpp"
+#include "toolkit/build_arguments.hpp"
 
 namespace graft::toolkit {
+namespace {
+
+std::string engine_option(CpuEngine engine) {
+  switch (engine) {
+    case CpuEngine::automatic: break;
+    case CpuEngine::openvino: return " --engine openvino";
+    case CpuEngine::onnxruntime: return " --engine onnxruntime";
+    case CpuEngine::both: return " --engine both";
+  }
+  return "";
+}
+
+/// Returns the option with a path, or nothing for an empty path.
+std::string path_option(std::string_view option, const std::filesystem::path& path) {
+  return path.empty() ? "" : fmt::format(" {} {}", option, shell_path(path));
+}
+
+/// Returns the option once for each value.
+std::string repeated_option(std::string_view option, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += fmt::format(" {} {}", option, shell_argument(value));
+  return text;
+}
+
+template <class Number>
+std::string number_option(std::string_view option, const std::optional<Number>& number) {
+  return number ? fmt::format(" {} {}", option, *number) : "";
+}
+
+/// Returns the options that choose the rewrites and their proofs.
+std::string rewrite_options(const report::ConvertOptions& options) {
+  std::string text;
+  if (!options.rules.empty()) text += " --rules " + shell_path(options.rules);
+  if (!options.release.empty()) text += " --for " + options.release;
+  if (options.plugins == report::Plugins::always) text += " --plugins always";
+  if (options.plugins == report::Plugins::never) text += " --plugins never";
+  if (!options.only.empty()) text += fmt::format(" --passes {}", fmt::join(options.only, ","));
+  if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
+  text += engine_option(options.engine);
+  if (!options.prove) text += " --no-prove";
+  if (options.prove_each) text += " --prove-each";
+  if (!options.functions) text += " --no-functions";
+  if (!options.check) text += " --no-check";
+  return text;
+}
+
+/// Returns the options that say how the installed TensorRT is run.
+std::string trial_options(const InspectOptions& options) {
+  const InspectOptions usual;
+  const ProbeBudget& budget = options.budget;
+  std::string text;
+  for (const std::string& shape : options.shape_texts) text += " --shapes " + shell_argument(shape);
+  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(to_string(shape));
+  if (!options.targets.empty()) text += fmt::format(" --target {}", fmt::join(options.targets, ","));
+  if (options.tensorrt != usual.tensorrt) text += " --tensorrt " + options.tensorrt;
+  for (const std::filesystem::path& library : options.plugin_libraries) text += " --plugin-lib " + shell_path(library);
+  if (options.plugin_override) text += " --plugin-override";
+  if (budget.trial_seconds != usual.budget.trial_seconds) text += fmt::format(" --time-limit {}", budget.trial_seconds);
+  if (budget.max_builds != usual.budget.max_builds) text += fmt::format(" --max-builds {}", budget.max_builds);
+  if (budget.max_seconds != usual.budget.max_seconds) text += fmt::format(" --max-seconds {}", budget.max_seconds);
+  return text;
+}
+
+/// Returns the options that only int8 and f8 have.
+std::string int8_options(const Int8Options& options) {
+  std::string text = path_option("--recipe", options.recipe);
+  if (options.samples != 0) text += fmt::format(" --samples {}", options.samples);
+  if (options.calibration) text += " --method " + std::string(to_string(*options.calibration));
+  text += number_option("--percentile", options.percentile);
+  text += path_option("--cache", options.cache) + path_option("--write-cache", options.write_cache) +
+          path_option("--state", options.state);
+  std::vector<std::string> improve;
+  for (const auto& [is_set, word] :
+       {std::pair(options.improve.equalize, "equalize"), std::pair(options.improve.smooth, "smooth"),
+        std::pair(options.improve.round, "round"), std::pair(options.improve.bias, "bias")}) {
+    if (is_set) improve.emplace_back(word);
+  }
+  if (!improve.empty()) text += fmt::format(" --improve {}", fmt::join(improve, ","));
+  if (options.rest) text += fmt::format(" --rest {}", to_string(*options.rest));
+  return text + number_option("--max-drop", options.max_drop) + number_option("--judged", options.judged);
+}
+
+}  // namespace
 
 std::string library_options() {
   std::string options;
@@ -40,6 +128,48 @@ std::string verify_command(const ModelFiles& reference, const std::filesystem::p
 std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {
   return verify_command({.model = report.file, .weights = report.import.weights, .outputs = report.import.outputs},
                         candidate);
+}
+
+std::string network_arguments(const std::filesystem::path& file, const ImportOptions& import) {
+  std::string arguments = shell_path(file);
+  if (!import.weights.empty()) arguments += " " + shell_path(import.weights);
+  arguments += shape_options(import.shapes);
+  for (const std::string& output : import.outputs) arguments += " --keep-output " + shell_argument(output);
+  return arguments;
+}
+
+std::string convert_command(const std::filesystem::path& file, const ImportOptions& import,
+                            const report::ConvertOptions& options) {
+  std::string command =
+      fmt::format("graft convert {} -o {}", network_arguments(file, import), shell_path(options.output));
+  command += rewrite_options(options);
+  if (options.asks_tensorrt()) command += trial_options(options.inspect);
+  return command;
+}
+
+std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options) {
+  std::string command = fmt::format("graft quantize {} -o {} --precision {}", shell_path(file),
+                                    shell_path(options.output), to_string(options.precision));
+  command += repeated_option("--data", options.data_files) + path_option("--data", options.int8.data);
+  command += shape_options(options.shapes) + repeated_option("--keep", options.keep);
+  command += repeated_option("--only", options.only);
+  if (options.typed_io) command += " --typed-io";
+  command += number_option("--limit", options.limit_db) + int8_options(options.int8);
+  return command + engine_option(options.engine) + library_options();
+}
+
+std::string build_command(const Model& model, const std::filesystem::path& engine, const BuildOptions& options) {
+  std::string command = fmt::format("graft build {} -o {}", shell_path(options.model_file), shell_path(engine));
+  for (const std::string& word : build_arguments(model, options)) {
+    if (word == "--tensorrt=auto" || word == "--verbose") continue;  // the default, and an option of this call's log
+    const std::size_t end = word.find('=');
+    command += " " + word.substr(0, end);
+    if (end != std::string::npos) command += " " + shell_argument(word.substr(end + 1));
+  }
+  if (!options.plugins) command += " --plugins never";
+  for (const std::filesystem::path& library : options.plugin_libraries) command += path_option("--plugin-lib", library);
+  for (const std::string& library : find_build_needs(model).libraries) command += path_option("--operators", library);
+  return command;
 }
 
 }  // namespace graft::toolkit

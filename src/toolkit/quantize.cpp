@@ -200,6 +200,17 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
 
 }  // namespace
 
+void set_data(QuantizeOptions& options, const std::vector<std::string>& sources) {
+  std::error_code problem;
+  const bool is_path = sources.size() == 1 && (sources.front().find('=') == std::string::npos ||
+                                               std::filesystem::exists(sources.front(), problem));
+  if (has_8_bits(options.precision) && is_path) {
+    options.int8.data = sources.front();
+  } else {
+    options.data_files = sources;
+  }
+}
+
 QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
   check(options);
   return quantize_checked(model, options);

@@ -53,6 +53,9 @@ struct ConvertOptions {
   /// The ONNX file to which the result is written before it is checked; empty: no file is written.
   std::filesystem::path output = {};
   toolkit::Watch watch = {};
+
+  /// Returns whether the check runs the installed TensorRT.
+  [[nodiscard]] bool asks_tensorrt() const { return check && release.empty() && inspect.judge != Judge::rule; }
 };
 
 /// The time of each step of a conversion, in seconds.
@@ -108,9 +111,7 @@ struct ConvertReport : RewriteReport {
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
   /// Returns whether the check was meant to run the installed TensorRT.
-  [[nodiscard]] bool asks_tensorrt() const {
-    return options.check && options.release.empty() && options.inspect.judge != Judge::rule;
-  }
+  [[nodiscard]] bool asks_tensorrt() const { return options.asks_tensorrt(); }
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !check; }
   /// Returns whether TensorRT runs `model`, or nothing if that is not known. If TensorRT was run, only a successful

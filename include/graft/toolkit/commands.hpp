@@ -1,4 +1,5 @@
-// The `graft verify` command that repeats a comparison, for reports and messages; ValueCheck::command contains one.
+// The commands of the program that do the same as calls of the toolkit, for reports and messages: ValueCheck::command
+// and AutoStep::command contain some.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +8,10 @@
 #include <vector>
 
 #include "graft/report/convert.hpp"
+#include "graft/toolkit/build.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
+#include "graft/toolkit/quantize.hpp"
 #include "graft/toolkit/verify.hpp"
 
 namespace graft::toolkit {
@@ -30,5 +33,20 @@ namespace graft::toolkit {
 /// that names both halves of the result.
 [[nodiscard]] GRAFT_API std::string verify_command(const report::ConvertReport& report,
                                                    const std::filesystem::path& candidate);
+
+/// Returns the files of a network and the options with which it is read, as arguments of a command.
+[[nodiscard]] GRAFT_API std::string network_arguments(const std::filesystem::path& file, const ImportOptions& import);
+
+/// Returns the command that converts a network with these options, without the loaded libraries of operators
+/// (library_options()).
+[[nodiscard]] GRAFT_API std::string convert_command(const std::filesystem::path& file, const ImportOptions& import,
+                                                    const report::ConvertOptions& options);
+
+/// Returns the command that quantizes an ONNX file with these options. Tensors in memory and a metric have no option.
+[[nodiscard]] GRAFT_API std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options);
+
+/// Returns the command that builds an engine from `model`, which was read from BuildOptions::model_file.
+[[nodiscard]] GRAFT_API std::string build_command(const Model& model, const std::filesystem::path& engine,
+                                                  const BuildOptions& options);
 
 }  // namespace graft::toolkit

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "graft/toolkit/auto.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/canary.hpp"
 #include "graft/toolkit/convert.hpp"
@@ -24,6 +25,7 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_json(const QuantizeReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const BuildReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const CanaryResult& result);
+[[nodiscard]] GRAFT_API std::string to_json(const AutoReport& report);
 /// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
@@ -34,6 +36,8 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const LayersResult& result);
 [[nodiscard]] GRAFT_API std::string to_page(const QuantizeReport& report);
+/// Returns the page that `graft auto` writes to its folder.
+[[nodiscard]] GRAFT_API std::string to_page(const AutoReport& report);
 /// Returns the part of the page of `graft convert --cut --report` that describes the cut.
 [[nodiscard]] GRAFT_API std::string to_page(const CutResult& result);
 

@@ -84,6 +84,10 @@ struct QuantizeOptions {
   Watch watch = {};
 };
 
+/// Sets the data of the options to what `--data` of `graft quantize` names: for int8 and f8 a single folder or file of
+/// calibration data, which is Int8Options::data, and otherwise sources of read_tensors, which are `data_files`.
+GRAFT_API void set_data(QuantizeOptions& options, const std::vector<std::string>& sources);
+
 /// Returns a typed copy of an f32 model, with Cast nodes for f16 and bf16 and QuantizeLinear and DequantizeLinear for
 /// int8 and f8, and for each node its type and the reason. Throws Error for int8 and f8 without data and cache, a
 /// pattern in `keep` or `only` that matches nothing, data that do not fit the inputs, and options that the precision

@@ -282,8 +282,9 @@ class WholeFile:
 
 
 def run_choose(arguments: argparse.Namespace, events: EventWriter) -> None:
-    flavor = choose_flavor(arguments.tensorrt, parse_targets(arguments.target), gpu_seems_present())
-    events.result("choose", flavor=flavor.name)
+    gpu_present = gpu_seems_present()
+    flavor = choose_flavor(arguments.tensorrt, parse_targets(arguments.target), gpu_present)
+    events.result("choose", flavor=flavor.name, gpu_present=gpu_present)
 
 
 def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:

@@ -149,16 +149,6 @@ std::vector<std::string> plugin_libraries() {
   return files;
 }
 
-/// Returns the model's files and the options with which the model was read, as arguments of a command that reads a
-/// network.
-std::string network_arguments(const std::filesystem::path& file, const toolkit::ImportOptions& import) {
-  std::string arguments = shell_path(file);
-  if (!import.weights.empty()) arguments += " " + shell_path(import.weights);
-  arguments += toolkit::shape_options(import.shapes);
-  for (const std::string& output : import.outputs) arguments += " --keep-output " + shell_argument(output);
-  return arguments;
-}
-
 /// Returns the command that builds the model in `file`, which is the result of a conversion or a half of it.
 std::string build_command(const report::ConvertReport& report, const std::filesystem::path& file,
                           const toolkit::BuildNeeds& needs, const std::vector<std::string>& shapes) {
@@ -170,45 +160,6 @@ std::string build_command(const report::ConvertReport& report, const std::filesy
     options += target_option(report.nodes, needs, report.targets_of_plugins);
   }
   return build_command(file, needs.libraries, options, shapes);
-}
-
-/// Returns the options that choose the rewrites and their proofs. A conversion that cuts needs the functions.
-std::string rewrite_options(const report::ConvertOptions& options, bool keeps_plugins, bool cuts) {
-  std::string text;
-  if (!options.rules.empty()) text += " --rules " + shell_path(options.rules);
-  if (!options.release.empty()) text += " --for " + options.release;
-  if (options.plugins == report::Plugins::always) text += " --plugins always";
-  if (options.plugins == report::Plugins::never && keeps_plugins) text += " --plugins never";
-  if (!options.only.empty()) text += fmt::format(" --passes {}", fmt::join(options.only, ","));
-  if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
-  switch (options.engine) {
-    case toolkit::CpuEngine::automatic: break;
-    case toolkit::CpuEngine::openvino: text += " --engine openvino"; break;
-    case toolkit::CpuEngine::onnxruntime: text += " --engine onnxruntime"; break;
-    case toolkit::CpuEngine::both: text += " --engine both"; break;
-  }
-  if (!options.prove) text += " --no-prove";
-  if (options.prove_each) text += " --prove-each";
-  if (!options.functions && !cuts) text += " --no-functions";
-  if (!options.check) text += " --no-check";
-  return text;
-}
-
-/// Returns the options that say how the installed TensorRT is run.
-std::string trial_options(const toolkit::InspectOptions& options) {
-  const toolkit::InspectOptions usual;
-  const toolkit::ProbeBudget& budget = options.budget;
-  std::string text;
-  for (const std::string& shape : options.shape_texts) text += " --shapes " + shell_argument(shape);
-  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(toolkit::to_string(shape));
-  if (!options.targets.empty()) text += fmt::format(" --target {}", fmt::join(options.targets, ","));
-  if (options.tensorrt != usual.tensorrt) text += " --tensorrt " + options.tensorrt;
-  for (const std::filesystem::path& library : options.plugin_libraries) text += " --plugin-lib " + shell_path(library);
-  if (options.plugin_override) text += " --plugin-override";
-  if (budget.trial_seconds != usual.budget.trial_seconds) text += fmt::format(" --time-limit {}", budget.trial_seconds);
-  if (budget.max_builds != usual.budget.max_builds) text += fmt::format(" --max-builds {}", budget.max_builds);
-  if (budget.max_seconds != usual.budget.max_seconds) text += fmt::format(" --max-seconds {}", budget.max_seconds);
-  return text;
 }
 
 /// Returns --probe for a conversion that cuts, if it is not the usual one.
@@ -225,12 +176,13 @@ struct Repeated {
   bool explains = false;
 };
 
-/// Returns the command that repeats a conversion with the same options.
+/// Returns the command that repeats a conversion with the same options. A conversion that cuts needs the functions.
 std::string convert_command(const report::ConvertReport& report, const Repeated& how) {
-  std::string command =
-      fmt::format("graft convert {} -o {}", network_arguments(report.file, report.import), shell_path(report.output));
-  command += rewrite_options(report.options, how.keeps_plugins, how.cuts);
-  if (report.asks_tensorrt()) command += trial_options(report.options.inspect);
+  report::ConvertOptions options = report.options;
+  options.output = report.output;
+  options.functions |= how.cuts;
+  if (!how.keeps_plugins && options.plugins == report::Plugins::never) options.plugins = report::Plugins::automatic;
+  std::string command = toolkit::convert_command(report.file, report.import, options);
   if (how.cuts) command += judge_option(report) + " --cut";
   if (how.explains) command += " --explain";
   return command + library_options();
@@ -294,7 +246,7 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
   const std::string release = report.release_title();
   const std::string options =
       (report.release.empty() ? "" : fmt::format(" --for {}", report.release)) + library_options();
-  const std::string file = network_arguments(report.file, report.import);
+  const std::string file = toolkit::network_arguments(report.file, report.import);
   const std::string converted = shell_path(sibling_of(model, ".graft.onnx"));
   const std::string nodes = count_text(step.nodes, "node");
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {

@@ -1,0 +1,83 @@
+// Builds an engine from a network in one call: convert, verify, quantize, build, and checks of the engine.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graft/report/auto.hpp"
+#include "graft/toolkit/build.hpp"
+#include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/error.hpp"
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/import.hpp"
+#include "graft/toolkit/progress.hpp"
+#include "graft/toolkit/quantize.hpp"
+#include "graft/toolkit/tensor.hpp"
+#include "graft/toolkit/verify.hpp"
+
+namespace graft::toolkit {
+
+using report::AutoReport;
+using report::AutoStep;
+using report::EngineCheck;
+using report::StepState;
+
+/// The options of the steps are those of the functions. run_auto sets their data, outputs, watches and logs.
+struct AutoOptions {
+  ImportOptions import = {};  ///< How the network is read.
+  /// `check` is ignored: the comparison and the build are steps of their own.
+  ConvertOptions convert = {};
+  VerifyOptions verify = {};
+  std::optional<QuantizeOptions> quantize = {};  ///< Nothing: the network keeps its types.
+  /// Without targets: the GPU of this machine, or else the GPUs for which TensorRT-RTX builds without a target, as far
+  /// as the plugins in the network run on them. `layers` is always set.
+  BuildOptions build = {};
+  /// Inputs for the comparison and the calibration: sources of set_data. Empty: synthetic inputs.
+  std::vector<std::string> data_files = {};
+  /// Inputs in memory, in place of `data_files`, which are written to data.npz in the folder.
+  Tensors data = {};
+  /// The folder for the models and the report, which is created. Empty: "digits.graft" for the engine "digits.engine".
+  std::filesystem::path folder = {};
+  /// Called before each step, whose state is then `not_reached` and whose command is set, and after it. For a step that
+  /// is not needed it is called once.
+  std::function<void(const AutoReport& report, const AutoStep& step)> on_step = {};
+  std::function<void(const std::string& warning)> on_warning = {};  ///< Called with warnings about the data.
+  LogCallback on_log = {};                                          ///< See BuildOptions::on_log.
+  Watch watch = {};
+};
+
+/// Thrown where inputs need a range of sizes that the options do not have.
+class MissingShapes : public Error {
+ public:
+  MissingShapes(const std::string& message, std::vector<std::string> ranges)
+      : Error(message), ranges_(std::move(ranges)) {}
+
+  /// Returns ranges with which the build is possible, for the inputs that have none: NAME=MIN..OPT..MAX.
+  [[nodiscard]] const std::vector<std::string>& ranges() const { return ranges_; }
+
+ private:
+  std::vector<std::string> ranges_;
+};
+
+/// Converts a network, compares the result with it, quantizes the result if the options have a precision, builds the
+/// engine and checks it. Steps that are not needed do not run. The first step with a negative result ends the work:
+/// values that differ, a precision that misses its limit, a network that TensorRT refuses. The report names the step,
+/// and nothing is thrown.
+///
+/// The folder gets converted.onnx, quantized.onnx and data.npz, as far as they are needed. Each file, and the engine,
+/// is written completely or not at all; other files in the folder stay. save() writes the report.
+///
+/// Throws Error (missing_tool), before anything is written, where TensorRT is not installed; Error (bad_input) for an
+/// engine or a folder whose files would overwrite an input; MissingShapes; the other errors of `convert`, `verify`,
+/// `quantize` and `build`; Cancelled.
+[[nodiscard]] GRAFT_API AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::path& engine,
+                                            const AutoOptions& options = {});
+
+/// Writes report.html and report.json to the folder of the report, each completely or not at all.
+GRAFT_API void save(const AutoReport& report);
+
+}  // namespace graft::toolkit

@@ -1,0 +1,16 @@
+// The page of `graft auto`: its steps and checks, and the pages of the steps one below the other.
+#pragma once
+
+#include <filesystem>
+
+#include "graft/report/auto.hpp"
+#include "present/html/report.hpp"
+
+namespace graft::present {
+
+[[nodiscard]] html::Report auto_page(const report::AutoReport& report);
+
+/// Writes report.html and report.json to the folder of the report, each completely or not at all. Returns the page.
+std::filesystem::path write_auto(const report::AutoReport& report);
+
+}  // namespace graft::present

@@ -1,0 +1,447 @@
+// `run_auto`: calls the functions of the steps one after the other, and checks the engine.
+#include "graft/toolkit/auto.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "graft/setting.hpp"
+#include "graft/toolkit/commands.hpp"
+#include "graft/toolkit/files.hpp"
+#include "graft/toolkit/inspect.hpp"
+#include "toolkit/build_arguments.hpp"
+#include "toolkit/engine_driver.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto converted_name = "converted.onnx";
+constexpr auto quantized_name = "quantized.onnx";
+constexpr auto data_name = "data.npz";
+
+/// The steps, and the fraction of the work at which each begins.
+struct StepPlace {
+  const char* name;
+  double begin;
+};
+constexpr std::array<StepPlace, 4> step_places{{{"convert", 0}, {"verify", 0.3}, {"quantize", 0.5}, {"build", 0.75}}};
+enum StepIndex : std::size_t { convert_step, verify_step, quantize_step, build_step };
+
+/// Returns "digits.graft" for the engine "digits.engine".
+fs::path folder_beside(const fs::path& engine) {
+  fs::path folder = engine;
+  return folder.replace_extension(".graft");
+}
+
+/// Whether read_tensors reads the source: NAME=FILE, or an .npz file with arrays by their names.
+bool is_source_of_tensors(const std::string& source) {
+  std::error_code problem;
+  if (fs::is_directory(source, problem)) return false;
+  return source.find('=') != std::string::npos || fs::path(source).extension() == ".npz";
+}
+
+/// Returns the names of the inputs for which the options have ranges: the beginnings of NAME=MIN..OPT..MAX.
+bool has_range(const BuildOptions& options, const std::string& range) {
+  const std::string name = range.substr(0, range.rfind('='));
+  if (options.shapes.contains(name)) return true;
+  return std::ranges::any_of(options.driver_options, [&](const std::string& option) {
+    return option.starts_with(fmt::format("--shapes={}=", name)) || option.starts_with("--profile=");
+  });
+}
+
+/// Throws MissingShapes if inputs of the model need ranges that the options do not have.
+void check_ranges(const Model& model, const BuildOptions& options) {
+  if (!options.profiles.empty()) return;
+  std::vector<std::string> missing = suggest_ranges(model).ranges;
+  std::erase_if(missing, [&](const std::string& range) { return has_range(options, range); });
+  if (missing.empty()) return;
+  std::vector<std::string> names;
+  std::string example;
+  for (const std::string& range : missing) {
+    names.push_back(fmt::format("'{}'", range.substr(0, range.rfind('='))));
+    example += fmt::format(" {} {}", setting_name(Setting::shape_ranges), range);
+  }
+  throw MissingShapes(
+      fmt::format("{}: the size{} of {} {} dynamic, and an engine is built for a smallest, a usual and a largest "
+                  "size\nSet them with {}, for example{}",
+                  model.source(), names.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                  names.size() == 1 ? "is" : "are", setting_name(Setting::shape_ranges), example),
+      std::move(missing));
+}
+
+/// The network may become plugins: a node does, or a release of TensorRT has no layer for an operator of ONNX.
+bool may_have_plugins(const ConvertReport& report) {
+  return find_build_needs(report.model).may_need_plugin ||
+         std::ranges::any_of(report.nodes,
+                             [](const NodeSupport& node) { return node.support == report::Support::plugin; });
+}
+
+EngineCheck check_targets(const BuildReport& build) {
+  const std::size_t plugins = build.network.plugins.size();
+  EngineCheck check{.name = "targets", .passed = build.targets_without_plugins.empty(), .found = build.missing_code};
+  if (!check.passed.value()) return check;
+  check.found = plugins == 0 ? "the engine needs no plugin library"
+                             : fmt::format("the plugins in the engine have code for all its GPUs: {} of {} layers",
+                                           plugins, build.layer_count());
+  return check;
+}
+
+EngineCheck check_values(const BuildReport& build) {
+  EngineCheck check{.name = "values", .passed = build.computed_wrongly.empty(), .found = {}};
+  std::vector<std::string> faults;
+  for (const NodeSupport& node : build.computed_wrongly) {
+    faults.push_back(fmt::format("{}\n{}", build.describe_fault(node), node.advice));
+  }
+  check.found = check.passed.value() ? fmt::format("{} is not known to compute a node wrongly", build.tensorrt.title())
+                                     : fmt::format("{}", fmt::join(faults, "\n"));
+  return check;
+}
+
+/// Compares the types that the kernels read with the precision of the quantized model.
+EngineCheck check_kernel_types(const BuildReport& build, const std::optional<QuantizeReport>& quantized) {
+  EngineCheck check{.name = "types"};
+  if (!build.layers || !build.layers->unknown.empty()) {
+    check.found = build.layers ? build.layers->unknown : "the kernels were not listed";
+    return check;
+  }
+  const report::EngineLayers& layers = *build.layers;
+  const report::EngineLayers::Counts reads = layers.matrix_reads();
+  std::vector<std::string> counts;
+  for (const auto& [type, count] : reads) counts.push_back(fmt::format("{} read {}", count, type));
+  check.found = reads.empty() ? "the engine has no convolution and no matrix product"
+                              : fmt::format("of the convolutions and matrix products {}", fmt::join(counts, ", "));
+  check.passed = true;
+  if (!quantized || reads.empty()) return check;
+  if (quantized->has_16_bits()) {
+    const std::string type(to_string(quantized->precision));
+    const auto counts_of_types = quantized->counts();
+    check.passed = reads.contains(type) || !counts_of_types.contains(type);
+    return check;
+  }
+  check.passed = layers.islands.empty();
+  for (const report::FloatIsland& island : layers.islands) {
+    check.found += fmt::format("\n{} was quantized and reads {}, in the kernel '{}'", describe(island.node),
+                               island.type, island.layer);
+  }
+  return check;
+}
+
+class AutoRun {
+ public:
+  AutoRun(const fs::path& model, const fs::path& engine, const AutoOptions& options)
+      : options_(options), data_(options.data_files), build_(options.build) {
+    report_.model = model;
+    report_.engine = engine;
+    report_.folder = options.folder.empty() ? folder_beside(engine) : options.folder;
+    if (options.quantize) report_.precision = options.quantize->precision;
+    for (const StepPlace& place : step_places) report_.steps.push_back({.name = place.name});
+    converted_ = report_.folder / converted_name;
+  }
+
+  AutoReport run() {
+    check_files();
+    choose_tensorrt();
+    create_folder();
+    try {
+      run_steps();
+    } catch (...) {
+      std::error_code ignored;  // where the folder has files, it stays
+      if (is_new_folder_) fs::remove(report_.folder, ignored);
+      throw;
+    }
+    if (options_.watch.progress) options_.watch.progress(1, "done");
+    return std::move(report_);
+  }
+
+ private:
+  AutoStep& step(StepIndex index) { return report_.steps[index]; }
+  [[nodiscard]] fs::path last_model() const { return options_.quantize ? report_.folder / quantized_name : converted_; }
+
+  /// Throws Error if the engine or a file in the folder would overwrite an input.
+  void check_files() const {
+    std::vector<fs::path> read{report_.model, options_.import.weights, options_.convert.rules};
+    std::vector<std::string> sources;
+    std::ranges::copy_if(data_, std::back_inserter(sources), is_source_of_tensors);
+    for (const std::string& source : data_) {
+      if (!is_source_of_tensors(source)) read.emplace_back(source);
+    }
+    std::ranges::move(tensor_files(sources), std::back_inserter(read));
+    for (const fs::path& library : build_.plugin_libraries) read.push_back(library);
+    for (const fs::path& written :
+         {report_.engine, converted_, report_.folder / quantized_name, report_.folder / data_name,
+          report_.folder / "report.html", report_.folder / "report.json"}) {
+      for (const fs::path& file : read) {
+        std::error_code problem;
+        const bool is_same = !file.empty() && fs::equivalent(file, written, problem);
+        if (!is_same) continue;
+        throw Error(
+            fmt::format("{}: this file is read, and would be overwritten\nWrite to another file, or choose the "
+                        "folder of the results with {}",
+                        written.string(), setting_name(Setting::auto_folder)));
+      }
+    }
+    check_writable(report_.engine);
+  }
+
+  /// Chooses the GPUs. Throws the errors of the engine driver, for example where no TensorRT is installed.
+  void choose_tensorrt() {
+    report_.targets = build_.targets;
+    const auto answer = ask_choice();
+    const bool is_rtx = answer.value("flavor", "") == "rtx";
+    const bool has_gpu = answer.value("gpu_present", false);
+    const std::string_view option = setting_name(Setting::targets);
+    if (!build_.targets.empty()) {
+      report_.why_targets = fmt::format("{} names {}", option, build_.targets.size() == 1 ? "it" : "them");
+    } else if (has_gpu || !is_rtx) {
+      build_.targets = {"current"};
+      report_.why_targets = "it is the GPU of this machine";
+    } else {
+      chooses_for_plugins_ = true;
+      report_.why_targets = fmt::format(
+          "this machine has no GPU, so TensorRT-RTX builds for all GPUs from Ampere on; {} builds for the GPUs that it "
+          "names, as in {} sm120",
+          option, option);
+    }
+    report_.targets = build_.targets;
+  }
+
+  [[nodiscard]] nlohmann::json ask_choice() const {
+    std::vector<std::string> question = choice_arguments(build_);
+    question.insert(question.begin(), "choose");
+    return ask_engine_driver(question, {}, {}, {.progress = {}, .cancel = options_.watch.cancel}).result;
+  }
+
+  void create_folder() {
+    std::error_code problem;
+    is_new_folder_ = fs::create_directory(report_.folder, problem);
+    if (problem || !fs::is_directory(report_.folder, problem)) {
+      throw Error(fmt::format("{}: this folder cannot be created: {}\nName another one with {}",
+                              report_.folder.string(), problem ? problem.message() : "it is a file",
+                              setting_name(Setting::auto_folder)));
+    }
+    check_writable(converted_);
+    // A report describes the files of its own run.
+    for (const char* name : {"report.html", "report.json"}) {
+      fs::remove(report_.folder / name, problem);
+    }
+  }
+
+  void run_steps() {
+    if (!run(convert_step, [this] { return convert(); })) return finish_commands();
+    check_ranges(report_.convert->model, build_);
+    choose_targets_of_plugins();
+    if (!options_.data.empty()) {
+      const fs::path file = report_.folder / data_name;
+      write_npz(file, options_.data);
+      report_.files.emplace_back(data_name);
+      data_ = {file.string()};
+    }
+    read_data();
+    if (const std::string why = why_not_verified(); !why.empty()) {
+      skip(verify_step, why);
+    } else if (!run(verify_step, [this] { return verify(); })) {
+      return finish_commands();
+    }
+    if (!options_.quantize) {
+      skip(quantize_step, fmt::format("the network keeps its types, because no {} was requested",
+                                      setting_name(Setting::auto_precision)));
+    } else if (!run(quantize_step, [this] { return quantize(); })) {
+      return finish_commands();
+    }
+    if (run(build_step, [this] { return build(); })) {
+      report_.checks = {check_targets(*report_.build), check_values(*report_.build),
+                        check_kernel_types(*report_.build, report_.quantize)};
+    }
+  }
+
+  /// Sets the commands of the steps that were not reached, with which the user can continue.
+  void finish_commands() {
+    for (const StepIndex index : {verify_step, quantize_step, build_step}) {
+      if (step(index).state != StepState::not_reached || (index == quantize_step && !options_.quantize)) continue;
+      if (report_.convert) step(index).command = command_of(index);
+    }
+  }
+
+  [[nodiscard]] std::string command_of(StepIndex index) const {
+    switch (index) {
+      case convert_step: return convert_command(report_.model, options_.import, convert_options()) + library_options();
+      case verify_step:
+        return verify_command(reference(), converted_, tensors_, options_.verify.shapes, options_.verify.snr_db);
+      case quantize_step: return quantize_command(converted_, quantize_options());
+      case build_step: return build_command(report_.convert->model, report_.engine, build_options());
+    }
+    return "";
+  }
+
+  /// Runs a step, and returns whether its result is good. An error that says that the work was done and its answer is
+  /// no is a negative result.
+  template <class Function>
+  bool run(StepIndex index, const Function& function) {
+    AutoStep& current = step(index);
+    current.command = command_of(index);
+    if (options_.on_step) options_.on_step(report_, current);
+    const auto start = std::chrono::steady_clock::now();
+    bool is_good = false;
+    try {
+      is_good = function();
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::answer_is_no) throw;
+      current.why = error.what();
+    }
+    current.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    current.state = is_good ? StepState::done : StepState::negative;
+    if (options_.on_step) options_.on_step(report_, current);
+    return is_good;
+  }
+
+  void skip(StepIndex index, std::string why) {
+    AutoStep& skipped = step(index);
+    skipped.state = StepState::not_needed;
+    skipped.why = std::move(why);
+    if (options_.on_step) options_.on_step(report_, skipped);
+  }
+
+  /// Returns a watch that reports the progress of a step as a part of the whole work.
+  [[nodiscard]] Watch watch_of(StepIndex index) const {
+    const double begin = step_places[index].begin;
+    const double end = index + 1 < step_places.size() ? step_places[index + 1].begin : 1;
+    Watch watch{.progress = {}, .cancel = options_.watch.cancel};
+    if (!options_.watch.progress) return watch;
+    watch.progress = [this, index, begin, end](double fraction, std::string_view text) {
+      // Only the end of the whole work is reported as 1.
+      const double whole = begin + (end - begin) * std::min(fraction, 0.99);
+      options_.watch.progress(whole, fmt::format("{}: {}", step_places[index].name, text));
+    };
+    return watch;
+  }
+
+  [[nodiscard]] ConvertOptions convert_options() const {
+    ConvertOptions options = options_.convert;
+    options.check = false;
+    options.output = converted_;
+    options.watch = watch_of(convert_step);
+    return options;
+  }
+
+  bool convert() {
+    const ConvertOptions options = convert_options();
+    report_.convert = toolkit::convert(report_.model, options_.import, options);
+    report_.files.emplace_back(converted_name);
+    if (report_.convert->data_file) report_.files.push_back(report_.convert->data_file->filename().string());
+    if (!report_.convert->are_rules_done()) return false;
+    // Where the rules say that nodes do not run, TensorRT decides before minutes of comparison and calibration.
+    if (report_.convert->runs().value_or(true)) return true;
+    InspectOptions parse;
+    parse.judge = Judge::parser;
+    parse.targets = build_.targets;
+    parse.plugin_libraries = build_.plugin_libraries;
+    parse.tensorrt = build_.tensorrt;
+    parse.plugin_override = build_.plugin_override;
+    parse.watch.cancel = options_.watch.cancel;
+    report_.convert->nodes = inspect(report_.convert->model, parse).nodes;
+    return report_.convert->runs().value_or(true);
+  }
+
+  /// Chooses the GPUs for which the plugin library has code, where the network may have plugins and the default of
+  /// TensorRT-RTX has more GPUs.
+  void choose_targets_of_plugins() {
+    const std::vector<std::string>& targets = report_.convert->targets_of_plugins;
+    if (!chooses_for_plugins_ || targets.empty() || !build_.plugins || !may_have_plugins(*report_.convert)) return;
+    build_.targets = targets;
+    report_.targets = targets;
+    report_.why_targets = fmt::format(
+        "this machine has no GPU, and the plugins in the network have code only for {}; {} names other GPUs",
+        targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
+  }
+
+  /// Reads the data for the comparison. A folder, or a file without a name of an input, is only for the calibration.
+  void read_data() {
+    if (std::ranges::all_of(data_, is_source_of_tensors)) tensors_ = data_;
+    const std::string_view setting = setting_name(Setting::auto_data);
+    values_ = read_tensors(tensors_, setting);
+    if (options_.on_warning) std::ranges::for_each(nan_warnings(values_, setting), options_.on_warning);
+  }
+
+  [[nodiscard]] std::string why_not_verified() const {
+    const ConvertReport& convert = *report_.convert;
+    if (!options_.convert.rules.empty()) return "rules may change what the network computes";
+    if (convert.rewrites.empty() && convert.origin.format.empty()) {
+      return "the conversion rewrote nothing, so that both models are the same";
+    }
+    return "";
+  }
+
+  [[nodiscard]] ModelFiles reference() const {
+    return {.model = report_.model, .weights = options_.import.weights, .outputs = options_.import.outputs};
+  }
+
+  bool verify() {
+    VerifyOptions options = options_.verify;
+    options.data = values_;
+    options.watch = watch_of(verify_step);
+    const ModelPair models = load_pair(reference(), {.model = converted_}, options);
+    report_.verify = toolkit::verify(models.reference, models.candidate, options);
+    return report_.verify->verdict() == Verdict::same;
+  }
+
+  [[nodiscard]] QuantizeOptions quantize_options() const {
+    QuantizeOptions options = *options_.quantize;
+    set_data(options, data_);
+    options.output = report_.folder / quantized_name;
+    options.watch = watch_of(quantize_step);
+    return options;
+  }
+
+  bool quantize() {
+    report_.quantize = toolkit::quantize(converted_, quantize_options());
+    report_.files.emplace_back(quantized_name);
+    if (const auto& data = report_.quantize->external_data) report_.files.push_back(data->filename().string());
+    return report_.quantize->met();
+  }
+
+  [[nodiscard]] BuildOptions build_options() const {
+    BuildOptions options = build_;
+    options.layers = true;
+    options.model_file = last_model();
+    options.on_log = options_.on_log;
+    options.watch = watch_of(build_step);
+    return options;
+  }
+
+  bool build() {
+    ImportOptions import;
+    import.watch.cancel = options_.watch.cancel;
+    const Model model = load(last_model(), import);
+    report_.build = toolkit::build(model, report_.engine, build_options());
+    return true;
+  }
+
+  const AutoOptions& options_;
+  std::vector<std::string> data_;     ///< All sources of data, for the calibration.
+  std::vector<std::string> tensors_;  ///< The sources that the comparison reads.
+  Tensors values_;                    ///< The tensors of these sources.
+  BuildOptions build_;
+  fs::path converted_;
+  bool is_new_folder_ = false;
+  bool chooses_for_plugins_ = false;
+  AutoReport report_;
+};
+
+}  // namespace
+
+AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::path& engine,
+                    const AutoOptions& options) {
+  return AutoRun(model, engine, options).run();
+}
+
+}  // namespace graft::toolkit
