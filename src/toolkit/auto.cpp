@@ -17,6 +17,7 @@
 #include "graft/toolkit/inspect.hpp"
 #include "toolkit/build_arguments.hpp"
 #include "toolkit/engine_driver.hpp"
+#include "toolkit/quantize.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -48,13 +49,14 @@ bool is_source_of_tensors(const std::string& source) {
   return source.find('=') != std::string::npos || fs::path(source).extension() == ".npz";
 }
 
-/// Returns the names of the inputs for which the options have ranges: the beginnings of NAME=MIN..OPT..MAX.
+/// Returns whether the options have a range for the input of a range NAME=MIN..OPT..MAX.
 bool has_range(const BuildOptions& options, const std::string& range) {
   const std::string name = range.substr(0, range.rfind('='));
-  if (options.shapes.contains(name)) return true;
-  return std::ranges::any_of(options.driver_options, [&](const std::string& option) {
-    return option.starts_with(fmt::format("--shapes={}=", name)) || option.starts_with("--profile=");
-  });
+  // The options of the engine driver are OPTION=NAME=MIN..OPT..MAX, and a profile has several, separated by commas.
+  return options.shapes.contains(name) || std::ranges::any_of(options.driver_options, [&](const std::string& option) {
+           return option.find(fmt::format("={}=", name)) != std::string::npos ||
+                  option.find(fmt::format(",{}=", name)) != std::string::npos;
+         });
 }
 
 /// Throws MissingShapes if inputs of the model need ranges that the options do not have.
@@ -77,7 +79,8 @@ void check_ranges(const Model& model, const BuildOptions& options) {
       std::move(missing));
 }
 
-/// The network may become plugins: a node does, or a release of TensorRT has no layer for an operator of ONNX.
+/// Returns whether the engine may have plugins: those of nodes, or those of ONNX operators that a release of TensorRT
+/// does not have.
 bool may_have_plugins(const ConvertReport& report) {
   return find_build_needs(report.model).may_need_plugin ||
          std::ranges::any_of(report.nodes,
@@ -148,6 +151,7 @@ class AutoRun {
 
   AutoReport run() {
     check_files();
+    check_data();
     choose_tensorrt();
     create_folder();
     try {
@@ -191,6 +195,30 @@ class AutoRun {
     check_writable(report_.engine);
   }
 
+  /// Reads the data for the comparison, and checks the options of the quantization, before minutes of work. A folder,
+  /// or a file without the name of an input, is only for the calibration.
+  void check_data() {
+    const std::string_view setting = setting_name(Setting::auto_data);
+    if (!options_.data.empty()) {
+      data_ = {(report_.folder / data_name).string()};
+      tensors_ = data_;
+      values_ = options_.data;
+    } else {
+      for (const std::string& source : data_) {
+        std::error_code problem;
+        if (is_source_of_tensors(source) || fs::exists(source, problem)) continue;
+        throw Error(fmt::format("{} {}: there is no such file or folder", setting, source));
+      }
+      if (std::ranges::all_of(data_, is_source_of_tensors)) tensors_ = data_;
+      values_ = read_tensors(tensors_, setting);
+    }
+    if (options_.on_warning) std::ranges::for_each(nan_warnings(values_, setting), options_.on_warning);
+    if (!options_.quantize) return;
+    QuantizeOptions quantize = quantize_options();
+    quantize.output.clear();
+    check_options(quantize);
+  }
+
   /// Chooses the GPUs. Throws the errors of the engine driver, for example where no TensorRT is installed.
   void choose_tensorrt() {
     report_.targets = build_.targets;
@@ -228,6 +256,10 @@ class AutoRun {
                               setting_name(Setting::auto_folder)));
     }
     check_writable(converted_);
+    if (!options_.data.empty()) {
+      write_npz(report_.folder / data_name, options_.data);
+      report_.files.emplace_back(data_name);
+    }
     // A report describes the files of its own run.
     for (const char* name : {"report.html", "report.json"}) {
       fs::remove(report_.folder / name, problem);
@@ -238,13 +270,6 @@ class AutoRun {
     if (!run(convert_step, [this] { return convert(); })) return finish_commands();
     check_ranges(report_.convert->model, build_);
     choose_targets_of_plugins();
-    if (!options_.data.empty()) {
-      const fs::path file = report_.folder / data_name;
-      write_npz(file, options_.data);
-      report_.files.emplace_back(data_name);
-      data_ = {file.string()};
-    }
-    read_data();
     if (const std::string why = why_not_verified(); !why.empty()) {
       skip(verify_step, why);
     } else if (!run(verify_step, [this] { return verify(); })) {
@@ -362,14 +387,6 @@ class AutoRun {
     report_.why_targets = fmt::format(
         "this machine has no GPU, and the plugins in the network have code only for {}; {} names other GPUs",
         targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
-  }
-
-  /// Reads the data for the comparison. A folder, or a file without a name of an input, is only for the calibration.
-  void read_data() {
-    if (std::ranges::all_of(data_, is_source_of_tensors)) tensors_ = data_;
-    const std::string_view setting = setting_name(Setting::auto_data);
-    values_ = read_tensors(tensors_, setting);
-    if (options_.on_warning) std::ranges::for_each(nan_warnings(values_, setting), options_.on_warning);
   }
 
   [[nodiscard]] std::string why_not_verified() const {

@@ -125,27 +125,6 @@ void check_8_bits(const QuantizeOptions& options) {
   check_scales(options);
 }
 
-/// Throws Error, naming the setting, for values out of range, for options that exclude each other or that the precision
-/// does not have, for int8 and f8 without data and cache, and for an output that cannot be written.
-void check(const QuantizeOptions& options) {
-  check_from_0(setting_name(Setting::limit_db), options.limit_db);
-  if (has_8_bits(options.precision)) {
-    check_8_bits(options);
-  } else {
-    check_16_bits(options);
-  }
-  if (options.precision != Precision::int8 && !options.int8.write_cache.empty()) {
-    throw Error(fmt::format(
-        "{}: this option does not apply to {} {}, because a calibration cache contains scales of int8",
-        setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
-  }
-  if (has_data(options) && !options.data_files.empty()) {
-    throw Error(fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::data_files),
-                            setting_name(Setting::data)));
-  }
-  if (!options.output.empty()) check_writable(options.output);
-}
-
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
 /// not read tensors in memory, and no folder.
 std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
@@ -200,6 +179,25 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
 
 }  // namespace
 
+void check_options(const QuantizeOptions& options) {
+  check_from_0(setting_name(Setting::limit_db), options.limit_db);
+  if (has_8_bits(options.precision)) {
+    check_8_bits(options);
+  } else {
+    check_16_bits(options);
+  }
+  if (options.precision != Precision::int8 && !options.int8.write_cache.empty()) {
+    throw Error(fmt::format(
+        "{}: this option does not apply to {} {}, because a calibration cache contains scales of int8",
+        setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
+  }
+  if (has_data(options) && !options.data_files.empty()) {
+    throw Error(fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::data_files),
+                            setting_name(Setting::data)));
+  }
+  if (!options.output.empty()) check_writable(options.output);
+}
+
 void set_data(QuantizeOptions& options, const std::vector<std::string>& sources) {
   std::error_code problem;
   const bool is_path = sources.size() == 1 && (sources.front().find('=') == std::string::npos ||
@@ -212,12 +210,12 @@ void set_data(QuantizeOptions& options, const std::vector<std::string>& sources)
 }
 
 QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {
-  check(options);
+  check_options(options);
   return quantize_checked(model, options);
 }
 
 QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions& options) {
-  check(options);
+  check_options(options);
   ImportOptions import;
   import.watch.cancel = options.watch.cancel;
   return quantize_checked(load(file, import), options);

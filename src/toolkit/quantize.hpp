@@ -7,6 +7,10 @@
 
 namespace graft::toolkit {
 
+/// Throws Error, naming the setting, for values out of range, for options that exclude each other or that the precision
+/// does not have, for int8 and f8 without data and cache, and for an output that cannot be written.
+void check_options(const QuantizeOptions& options);
+
 /// Quantizes a model to f16 or bf16. `options` have been checked; `data` are the tensors of their data.
 [[nodiscard]] QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options,
                                             const runtime::TensorMap& data, Work& work);

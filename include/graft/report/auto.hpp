@@ -93,7 +93,7 @@ struct AutoReport {
   std::optional<QuantizeReport> quantize = {};
   std::optional<BuildReport> build = {};
 
-  /// Returns the step with a negative result, or null if there is none.
+  /// Returns the step with a negative result, or null if no step has one.
   [[nodiscard]] const AutoStep* negative_step() const {
     const auto found = std::ranges::find(steps, StepState::negative, &AutoStep::state);
     return found == steps.end() ? nullptr : &*found;

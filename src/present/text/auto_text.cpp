@@ -1,4 +1,4 @@
-// Composes the results of the steps from the texts of their commands.
+// Composes the results of the steps from what their commands print.
 #include "present/text/auto_text.hpp"
 
 #include <fmt/format.h>
