@@ -504,9 +504,11 @@ def auto(
     """
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"auto: expected the path of a network, found {type(model).__name__}; Model.save writes a file")
-    arrays_given = data if isinstance(data, Mapping) else {}
-    files = [] if data is None or isinstance(data, Mapping) else data
-    files = [os.fspath(files)] if isinstance(files, str | os.PathLike) else list(files)
+    files: list[str] = []
+    if isinstance(data, str | os.PathLike):
+        files = [os.fspath(data)]
+    elif data is not None and not isinstance(data, Mapping):
+        files = list(data)
     with shown(progress, "auto") as show:
         return _toolkit.auto(
             os.fspath(model),
@@ -516,7 +518,7 @@ def auto(
             outputs=list(outputs),
             rules=_path(rules),
             precision=precision,
-            data=arrays.pack(arrays_given, "data"),
+            data=arrays.pack(data if isinstance(data, Mapping) else {}, "data"),
             data_files=files,
             recipe=_path(recipe),
             samples=samples,

@@ -108,6 +108,30 @@ EngineCheck check_values(const BuildReport& build) {
   return check;
 }
 
+bool has_type(const report::EngineLayer& kernel, const std::string& type) {
+  return std::ranges::count(kernel.inputs, type, &report::EngineTensor::type) != 0 ||
+         std::ranges::count(kernel.outputs, type, &report::EngineTensor::type) != 0;
+}
+
+/// Returns a line for each node that is f16 or bf16 in the quantized model, and whose kernels neither read nor write
+/// the type.
+std::vector<std::string> find_wider_kernels(const report::EngineLayers& engine, const QuantizeReport& quantized) {
+  const std::string type(to_string(quantized.precision));
+  std::vector<std::string> lines;
+  for (const QuantizedNode& node : quantized.nodes) {
+    if (node.role != report::NodeRole::computes || node.type != type) continue;
+    std::vector<const report::EngineLayer*> kernels;
+    for (const report::EngineLayer& kernel : engine.layers) {
+      if (std::ranges::count(kernel.nodes, node.node.name) != 0) kernels.push_back(&kernel);
+    }
+    const auto is_narrow = [&](const report::EngineLayer* kernel) { return has_type(*kernel, type); };
+    if (kernels.empty() || std::ranges::any_of(kernels, is_narrow)) continue;
+    lines.push_back(fmt::format("{} is {} in the model, and the kernel '{}' does not read or write this type",
+                                describe(node.node), type, kernels.front()->name));
+  }
+  return lines;
+}
+
 /// Compares the types that the kernels read with the precision of the quantized model.
 EngineCheck check_kernel_types(const BuildReport& build, const std::optional<QuantizeReport>& quantized) {
   EngineCheck check{.name = "types"};
@@ -115,25 +139,22 @@ EngineCheck check_kernel_types(const BuildReport& build, const std::optional<Qua
     check.found = build.layers ? build.layers->unknown : "the kernels were not listed";
     return check;
   }
-  const report::EngineLayers& layers = *build.layers;
-  const report::EngineLayers::Counts reads = layers.matrix_reads();
   std::vector<std::string> counts;
-  for (const auto& [type, count] : reads) counts.push_back(fmt::format("{} read {}", count, type));
-  check.found = reads.empty() ? "the engine has no convolution and no matrix product"
-                              : fmt::format("of the convolutions and matrix products {}", fmt::join(counts, ", "));
-  check.passed = true;
-  if (!quantized || reads.empty()) return check;
-  if (quantized->has_16_bits()) {
-    const std::string type(to_string(quantized->precision));
-    const auto counts_of_types = quantized->counts();
-    check.passed = reads.contains(type) || !counts_of_types.contains(type);
-    return check;
+  for (const auto& [type, count] : build.layers->reads()) {
+    counts.push_back(fmt::format("{} kernel{} {}", count, count == 1 ? " reads" : "s read", type));
   }
-  check.passed = layers.islands.empty();
-  for (const report::FloatIsland& island : layers.islands) {
-    check.found += fmt::format("\n{} was quantized and reads {}, in the kernel '{}'", describe(island.node),
-                               island.type, island.layer);
+  check.found = counts.empty() ? "no kernel reads a tensor" : fmt::format("{}", fmt::join(counts, ", "));
+  std::vector<std::string> wider;
+  if (quantized && quantized->has_16_bits()) {
+    wider = find_wider_kernels(*build.layers, *quantized);
+  } else if (quantized) {
+    for (const report::FloatIsland& island : build.layers->islands) {
+      wider.push_back(fmt::format("{} was quantized and reads {}, in the kernel '{}'", describe(island.node),
+                                  island.type, island.layer));
+    }
   }
+  for (const std::string& line : wider) check.found += "\n" + line;
+  check.passed = wider.empty();
   return check;
 }
 
@@ -233,10 +254,7 @@ class AutoRun {
       report_.why_targets = "it is the GPU of this machine";
     } else {
       chooses_for_plugins_ = true;
-      report_.why_targets = fmt::format(
-          "this machine has no GPU, so TensorRT-RTX builds for all GPUs from Ampere on; {} builds for the GPUs that it "
-          "names, as in {} sm120",
-          option, option);
+      report_.why_targets = fmt::format("this machine has no GPU; {} builds for the GPUs that it names", option);
     }
     report_.targets = build_.targets;
   }

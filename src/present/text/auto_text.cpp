@@ -91,8 +91,9 @@ std::vector<std::string> step_warnings(const AutoReport& report, const AutoStep&
 }
 
 std::string targets_text(const AutoReport& report) {
-  const std::string names = fmt::format("{}", fmt::join(report.targets, ", "));
-  return names.empty() ? report.why_targets : fmt::format("{}: {}", names, report.why_targets);
+  return fmt::format(
+      "{}: {}", report.targets.empty() ? "all GPUs from Ampere on" : fmt::format("{}", fmt::join(report.targets, ", ")),
+      report.why_targets);
 }
 
 Table checks_table(const AutoReport& report) {

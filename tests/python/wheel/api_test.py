@@ -409,6 +409,35 @@ def test_nothing_is_cut_where_everything_runs(network: graft.Model) -> None:
     assert graft.cut(network) is None
 
 
+# ---- All steps in one call
+
+
+def test_auto(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    engine = tmp_path / "digits.engine"
+    result = graft.auto(
+        DIGITS / "digits.onnx",
+        engine,
+        precision="f16",
+        data={"image": images},
+        shapes=SHAPES,
+        targets="sm120",
+        plugins=False,
+    )
+    said = check_result(result, "auto")
+    assert result.succeeded and said["precision"] == "f16"
+    assert [(step.name, step.state) for step in result.steps] == [
+        (name, "done") for name in ("convert", "verify", "quantize", "build")
+    ]
+    assert result.verify.verdict == "same" and result.quantize.met and result.build.bytes == engine.stat().st_size
+    assert json.loads((tmp_path / "digits.graft" / "report.json").read_text()) == said
+    quantized = graft.load(tmp_path / "digits.graft" / "quantized.onnx")
+    np.testing.assert_allclose(logits(quantized, images), logits(network, images), atol=0.05)
+    with pytest.raises(TypeError, match="path of a network"):
+        graft.auto(network, engine)
+    with pytest.raises(graft.Error, match="shapes"):
+        graft.auto(DIGITS / "digits.onnx", engine, targets="sm120")
+
+
 # ---- A canary folder, to test a TensorRT
 
 
