@@ -154,8 +154,8 @@ void add_auto(Program& program) {
       "continue from it. Exit code 0 if the engine exists and every check passed; 1 if a step has a negative result",
       "graft auto digits.onnx -o digits.engine --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
       "  graft auto digits.pb -o digits.engine --input image:8x8x8x1 --target sm120\n"
-      "  graft auto digits.onnx -o digits.engine --precision int8 --data image=digits_test.npz:images "
-      "--shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
+      "  graft auto digits.prototxt digits.caffemodel -o digits.engine --precision int8 --data "
+      "image=digits_test.npz:images",
       [arguments](const Console& c) { return run_auto(c, *arguments); });
   program.translate("auto", [arguments](const std::vector<std::string>& words) {
     arguments->words = words;

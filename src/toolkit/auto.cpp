@@ -361,9 +361,8 @@ class AutoRun {
     Watch watch{.progress = {}, .cancel = options_.watch.cancel};
     if (!options_.watch.progress) return watch;
     watch.progress = [this, index, begin, end](double fraction, std::string_view text) {
-      // Only the end of the whole work is reported as 1.
-      const double whole = begin + (end - begin) * std::min(fraction, 0.99);
-      options_.watch.progress(whole, fmt::format("{}: {}", step_places[index].name, text));
+      if (fraction >= 1) return;  // on_step is called, and then the next step begins
+      options_.watch.progress(begin + (end - begin) * fraction, fmt::format("{}: {}", step_places[index].name, text));
     };
     return watch;
   }

@@ -129,6 +129,16 @@ InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
   return shapes;
 }
 
+/// Sets the batch of the shapes to the fixed batch of the other model, which runs once for each batch of the data.
+InputShapes with_batch_of(const graft::onnx::Model& other, InputShapes shapes) {
+  for (const onnx::Value* input : other.graph().inputs()) {
+    const auto found = shapes.find(input->name);
+    const bool has_both = found != shapes.end() && !found->second.empty() && input->shape && !input->shape->empty();
+    if (has_both && input->shape->front().is_constant()) found->second.front() = input->shape->front();
+  }
+  return shapes;
+}
+
 ModelPair pair_of(graft::onnx::Model reference, graft::onnx::Model candidate) {
   return {.reference = ModelAccess::make(std::move(reference)), .candidate = ModelAccess::make(std::move(candidate))};
 }
@@ -233,8 +243,16 @@ ModelPair load_pair(const ModelFiles& reference_files, const ModelFiles& candida
   std::optional<graft::onnx::Model> candidate = try_read(candidate_files, {});
   if (!reference || !candidate) return pair_of(read(reference_files, shapes), read(candidate_files, shapes));
   const verify::PlacedShapes placed = place_shapes(*reference, *candidate, given);
-  if (is_imported(reference_files.model)) reference = read(reference_files, placed.reference);
-  if (is_imported(candidate_files.model)) candidate = read(candidate_files, placed.candidate);
+  const bool is_reference_imported = is_imported(reference_files.model);
+  const bool is_candidate_imported = is_imported(candidate_files.model);
+  if (is_reference_imported) {
+    reference =
+        read(reference_files, is_candidate_imported ? placed.reference : with_batch_of(*candidate, placed.reference));
+  }
+  if (is_candidate_imported) {
+    candidate =
+        read(candidate_files, is_reference_imported ? placed.candidate : with_batch_of(*reference, placed.candidate));
+  }
   return pair_of(std::move(*reference), std::move(*candidate));
 }
 

@@ -110,11 +110,12 @@ def test_a_caffe_network_replaces_only_its_own_files(graft, folder):
     work.mkdir()
     (work / "mine.txt").write_text("mine")
     (work / "report.json").write_text("of an earlier run")
-    options = ("--work", "results", "--json")
+    options = ("--work", "results", *DATA, "--json")
     answer = graft("auto", "digits.prototxt", "digits.caffemodel", "-o", "caffe.engine", *options, cwd=folder, code=0)
     assert sorted(file.name for file in work.iterdir()) == ["converted.onnx", "mine.txt", "report.html", "report.json"]
     assert json.loads((work / "report.json").read_text()) == answer.json
     assert accuracy(work / "converted.onnx") > 0.99
+    assert answer.json["verify"]["runs"] == 450  # the network has a batch of 1
     # There is no GPU and no --target: the report says what was chosen, and why.
     assert "no GPU" in answer.json["why_targets"] or answer.json["targets"] == ["current"]
     assert (folder / "caffe.engine").is_file()
@@ -148,7 +149,7 @@ def test_a_limit_that_is_missed_is_negative(graft, folder):
     options = ("--precision", "int8", *DATA, "--samples", "8", "--limit", "200", *SHAPES, "--target", "sm120")
     answer = graft("auto", "digits.onnx", "-o", "missed.engine", *options, "--json", cwd=folder, code=1)
     report = answer.json
-    assert answer.err.startswith("error: quantize: ")
+    assert "error: quantize: " in answer.err
     assert states_of(report) == {
         "convert": "done",
         "verify": "done",
@@ -179,7 +180,7 @@ def test_a_node_that_tensorrt_refuses_is_negative(graft, tmp_path):
     ]
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 4])], [("y", [1, 4])])
     answer = graft("auto", model, "-o", tmp_path / "e", "--target", "sm120", "--json", code=1)
-    assert answer.err.startswith("error: convert: ") and "'custom'" in answer.err
+    assert "error: convert: " in answer.err and "'custom'" in answer.err
     assert states_of(answer.json)["convert"] == "negative" and answer.json["next"]
     assert not (tmp_path / "e").exists()
 
