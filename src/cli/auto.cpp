@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/dimensions.hpp"
 #include "cli/engine_command.hpp"
 #include "cli/engine_option.hpp"
 #include "cli/interrupts.hpp"

@@ -93,6 +93,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
       const auto plugin = plugins.find(node);
       if (plugin == plugins.end()) continue;
       what += fmt::format(", as a plugin: {}", plugin->second);
+      if (rewrite.nodes.size() > 1) prospect.fused += rewrite.nodes.size();
       break;
     }
     for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);

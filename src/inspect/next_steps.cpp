@@ -7,7 +7,8 @@
 
 namespace graft::inspect {
 
-std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted, bool is_built) {
+std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted, bool is_built,
+                                 std::size_t fused) {
   const auto count = [&](auto&& fits) {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), fits));
   };
@@ -34,6 +35,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
   } else if (rewritten != 0 && !is_built) {
     steps.push_back({.kind = NextStep::Kind::convert, .nodes = rewritten});
   } else if (open == 0 && !nodes.empty()) {
+    if (fused != 0 && !is_converted) steps.push_back({.kind = NextStep::Kind::fuse, .nodes = fused});
     steps.push_back({.kind = NextStep::Kind::build, .nodes = nodes.size()});
   }
   return steps;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/shell_quoted.hpp"
+#include "graft/toolkit/inspect.hpp"
 #include "operator_library/load.hpp"
 #include "toolkit/build_arguments.hpp"
 
@@ -59,20 +60,13 @@ std::string rewrite_options(const report::ConvertOptions& options) {
   return text;
 }
 
-/// Returns the options that say how the installed TensorRT is run.
-std::string trial_options(const InspectOptions& options) {
-  const InspectOptions usual;
-  const ProbeBudget& budget = options.budget;
+/// Returns the options that limit the runs of TensorRT.
+std::string budget_options(const ProbeBudget& budget) {
+  const ProbeBudget usual;
   std::string text;
-  for (const std::string& shape : options.shape_texts) text += " --shapes " + shell_argument(shape);
-  for (const auto& shape : options.shapes) text += " --shapes " + shell_argument(to_string(shape));
-  if (!options.targets.empty()) text += fmt::format(" --target {}", fmt::join(options.targets, ","));
-  if (options.tensorrt != usual.tensorrt) text += " --tensorrt " + options.tensorrt;
-  for (const std::filesystem::path& library : options.plugin_libraries) text += " --plugin-lib " + shell_path(library);
-  if (options.plugin_override) text += " --plugin-override";
-  if (budget.trial_seconds != usual.budget.trial_seconds) text += fmt::format(" --time-limit {}", budget.trial_seconds);
-  if (budget.max_builds != usual.budget.max_builds) text += fmt::format(" --max-builds {}", budget.max_builds);
-  if (budget.max_seconds != usual.budget.max_seconds) text += fmt::format(" --max-seconds {}", budget.max_seconds);
+  if (budget.trial_seconds != usual.trial_seconds) text += fmt::format(" --time-limit {}", budget.trial_seconds);
+  if (budget.max_builds != usual.max_builds) text += fmt::format(" --max-builds {}", budget.max_builds);
+  if (budget.max_seconds != usual.max_seconds) text += fmt::format(" --max-seconds {}", budget.max_seconds);
   return text;
 }
 
@@ -101,6 +95,20 @@ std::string library_options() {
   std::string options;
   for (const OperatorLibrary& library : operator_libraries()) options += " --operators " + shell_path(library.file);
   return options;
+}
+
+std::string tensorrt_options(const report::TrialSettings& settings) {
+  std::string text;
+  if (settings.tensorrt != report::TrialSettings().tensorrt) text += " --tensorrt " + settings.tensorrt;
+  for (const std::filesystem::path& library : settings.plugin_libraries) text += path_option("--plugin-lib", library);
+  if (settings.plugin_override) text += " --plugin-override";
+  return text;
+}
+
+std::string trial_options(const report::TrialSettings& settings) {
+  std::string text = repeated_option("--shapes", settings.shapes);
+  if (!settings.targets.empty()) text += fmt::format(" --target {}", fmt::join(settings.targets, ","));
+  return text + tensorrt_options(settings);
 }
 
 std::string shape_options(const Shapes& shapes) {
@@ -143,7 +151,9 @@ std::string convert_command(const std::filesystem::path& file, const ImportOptio
   std::string command =
       fmt::format("graft convert {} -o {}", network_arguments(file, import), shell_path(options.output));
   command += rewrite_options(options);
-  if (options.asks_tensorrt()) command += trial_options(options.inspect);
+  if (options.asks_tensorrt()) {
+    command += trial_options(trial_settings(options.inspect)) + budget_options(options.inspect.budget);
+  }
   return command;
 }
 

@@ -270,7 +270,8 @@ report::InspectReport finish(Inspection&& inspection) {
   report.inputs = model_ports(graph.inputs());
   report.outputs = model_ports(graph.outputs());
   report.node_counts = onnx::count_nodes(inspection.model);
-  report.next_steps = inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is());
+  report.next_steps =
+      inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is(), inspection.prospect.fused);
   report.may_run_in_onnxruntime = true;
   graph.for_each_node([&](const onnx::Node& node) {
     report.may_run_in_onnxruntime =
@@ -295,6 +296,7 @@ Inspection begin(const InspectOptions& options) {
 /// Judges a model that has the shapes of its file.
 report::InspectReport inspect(Work& work, Inspection inspection, const InputShapes& shapes,
                               const InspectOptions& options) {
+  inspection.report.trials = trial_settings(options);
   judge(work.engine(), inspection, shapes, options.convert);
   if (options.judge == Judge::rule) {
     judge_by_rule_alone(inspection, not_asked_by_rule);
@@ -322,8 +324,7 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
   inner.trials.limit = options.budget.trial_seconds;
   inner.trials.max_builds = options.budget.max_builds;
   inner.trials.max_seconds = options.budget.max_seconds;
-  inner.shapes = options.shape_texts;
-  for (const auto& shape : options.shapes) inner.shapes.push_back(to_string(shape));
+  inner.shapes = trial_settings(options).shapes;
   inner.reduce = options.reduce.string();
   return inner;
 }
@@ -411,6 +412,16 @@ std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model)
 void judge_by_rule_alone(Inspection& inspection, std::string why) {
   note_type_faults(inspection);
   inspection.report.not_asked = std::move(why);
+}
+
+report::TrialSettings trial_settings(const InspectOptions& options) {
+  report::TrialSettings settings{.shapes = options.shape_texts,
+                                 .targets = options.targets,
+                                 .plugin_libraries = options.plugin_libraries,
+                                 .tensorrt = options.tensorrt,
+                                 .plugin_override = options.plugin_override};
+  for (const auto& shape : options.shapes) settings.shapes.push_back(to_string(shape));
+  return settings;
 }
 
 bool is_release(const std::string& name) { return inspect::find_release(name).has_value(); }

@@ -72,6 +72,13 @@ TEST(NextSteps, a_fault_is_corrected_before_anything_else) {
             (Steps{{Kind::correct, 1}}));
 }
 
+TEST(NextSteps, what_a_conversion_fuses_is_offered_before_the_build) {
+  const std::vector<NodeSupport> nodes{node(Support::native), node(Support::native)};
+  EXPECT_EQ(next_steps(nodes, false, true, 2), (Steps{{Kind::fuse, 2}, {Kind::build, 2}}));
+  EXPECT_EQ(next_steps(nodes, true, true, 2), (Steps{{Kind::build, 2}}));
+  EXPECT_EQ(next_steps({node(Support::refused)}, false, false, 2), (Steps{{Kind::cut, 1}}));
+}
+
 TEST(NextSteps, a_model_without_nodes_needs_none) { EXPECT_EQ(next_steps({}, false), Steps{}); }
 
 }  // namespace

@@ -83,7 +83,7 @@ struct AutoReport {
   std::filesystem::path engine = {};
   std::filesystem::path folder = {};
   std::vector<std::string> files = {};
-  std::optional<toolkit::Precision> precision = {};
+  std::optional<Precision> precision = {};
   std::vector<std::string> targets = {};
   std::string why_targets = {};
   std::vector<AutoStep> steps = {};

@@ -334,6 +334,7 @@ struct NextStep {
     guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
     cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft computes.
     probe,    ///< The rules give no answer for some nodes: probe TensorRT.
+    fuse,     ///< The network is ready for `graft build`, and `graft convert` fuses nodes to an operator of Graft.
     build,    ///< The network is ready for `graft build`.
   };
   Kind kind = Kind::build;
@@ -351,6 +352,15 @@ struct NextCommand {
     return std::tuple{field("command", &NextCommand::command, "The command; empty if no command helps."),
                       field("why", &NextCommand::why, "The reason for the command, or what to do.")};
   }
+};
+
+/// How the user had TensorRT run, which is repeated in the next commands.
+struct TrialSettings {
+  std::vector<std::string> shapes = {};  ///< NAME=MIN..OPT..MAX or NAME=SHAPE.
+  std::vector<std::string> targets = {};
+  std::vector<std::filesystem::path> plugin_libraries = {};
+  std::string tensorrt = "auto";
+  bool plugin_override = false;
 };
 
 /// How each node of a model runs in TensorRT.
@@ -379,6 +389,7 @@ struct InspectReport {
   /// Whether nodes fail, and the network can be cut such that the part for TensorRT still contains arithmetic.
   bool can_be_cut = false;
   std::vector<NextStep> next_steps = {};  ///< The steps to an engine, in the order in which they are to be run.
+  TrialSettings trials = {};              ///< The settings of the inspection that the next commands repeat.
   /// Whether ONNX Runtime may have the operators of all nodes of `model`.
   bool may_run_in_onnxruntime = false;
   /// The GPUs for which the plugin library has code, out of those that a build without a target compiles for; empty if

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graft/report/convert.hpp"
+#include "graft/report/inspect.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
@@ -18,6 +19,12 @@ namespace graft::toolkit {
 
 /// Returns " --operators LIB" for each loaded library of operators, which a printed command needs as well.
 [[nodiscard]] GRAFT_API std::string library_options();
+
+/// Returns the options that select the TensorRT installation and the plugins that it loads.
+[[nodiscard]] GRAFT_API std::string tensorrt_options(const report::TrialSettings& settings);
+
+/// Returns the options with which TensorRT is run on a model: shapes, targets and tensorrt_options().
+[[nodiscard]] GRAFT_API std::string trial_options(const report::TrialSettings& settings);
 
 /// Returns " --input NAME:SIZES" for each shape, with ? for a dynamic dimension.
 [[nodiscard]] GRAFT_API std::string shape_options(const Shapes& shapes);

@@ -56,6 +56,9 @@ struct InspectOptions {
   Watch watch = {};
 };
 
+/// Returns the settings of the options that a next command repeats.
+[[nodiscard]] GRAFT_API report::TrialSettings trial_settings(const InspectOptions& options);
+
 /// Returns the releases of TensorRT for which Graft has rules: "rtx-1.5", "tensorrt-10.13" ...
 [[nodiscard]] GRAFT_API std::vector<std::string> releases();
 

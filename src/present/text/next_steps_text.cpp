@@ -43,10 +43,19 @@ std::string build_command(const std::filesystem::path& model, const std::vector<
 }
 
 /// Returns the ranges for which TensorRT built the model, or else suggested ranges: a build needs ranges for dynamic
-/// inputs, and for inputs whose values decide sizes.
-toolkit::SuggestedRanges ranges_for(const toolkit::Model& model, const std::optional<report::ProbeSummary>& probe) {
+/// inputs, and for inputs whose values decide sizes. The ranges `given` replace the suggested ranges of their inputs.
+toolkit::SuggestedRanges ranges_for(const toolkit::Model& model, const std::optional<report::ProbeSummary>& probe,
+                                    const std::vector<std::string>& given) {
   if (probe && (probe->built || !probe->shapes.empty())) return {.ranges = probe->shapes};
-  return toolkit::suggest_ranges(model);
+  toolkit::SuggestedRanges found = toolkit::suggest_ranges(model);
+  if (given.empty()) return found;
+  std::erase_if(found.ranges, [&](const std::string& suggested) {
+    const std::string input = suggested.substr(0, suggested.rfind('=') + 1);
+    return std::ranges::any_of(given, [&](const std::string& range) { return range.starts_with(input); });
+  });
+  found.ranges.insert(found.ranges.begin(), given.begin(), given.end());
+  found.are_computable = true;
+  return found;
 }
 
 /// Returns those of the inputs that have a range.
@@ -82,7 +91,7 @@ std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<s
 /// otherwise suggested ranges, because values between the halves have no range in the probe and all ranges have to fit
 /// together.
 std::vector<std::string> ranges_for_half(const toolkit::Model& half, const std::optional<report::ProbeSummary>& probe) {
-  std::vector<std::string> suggested = ranges_for(half, std::nullopt).ranges;
+  std::vector<std::string> suggested = toolkit::suggest_ranges(half).ranges;
   if (!probe) return suggested;
   std::vector<std::string> probed;
   for (const std::string& range : suggested) {
@@ -153,6 +162,7 @@ std::vector<std::string> plugin_libraries() {
 std::string build_command(const report::ConvertReport& report, const std::filesystem::path& file,
                           const toolkit::BuildNeeds& needs, const std::vector<std::string>& shapes) {
   std::string options = report.uses_plugins() ? "" : " --plugins never";
+  options += toolkit::tensorrt_options(toolkit::trial_settings(report.options.inspect));
   const std::vector<std::string>& targets = report.options.inspect.targets;
   if (report.asks_tensorrt() && !targets.empty()) {
     options += fmt::format(" --target {}", fmt::join(targets, ","));
@@ -198,8 +208,10 @@ NextCommand next_for_rules(const report::ConvertReport& report, bool cuts) {
 NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
   const std::vector<report::NodeSupport>& nodes = report.nodes;
   const std::string release = report.release.empty() ? "" : fmt::format(" --for {}", report.release);
-  const std::string inspection =
-      fmt::format("graft inspect {}{}", shell_path(report.output), release + library_options());
+  const std::string options =
+      toolkit::trial_options(toolkit::trial_settings(report.options.inspect)) + library_options();
+  const std::string inspection = fmt::format("graft inspect {}{}{}", shell_path(report.output), release,
+                                             release.empty() ? options : library_options());
   const std::string without_plugins = fmt::format("leave out {}", setting_name(Setting::without_plugins));
   if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
         return report::is_bad(node.support) && node.advice == report::advice_on_fault;
@@ -222,7 +234,7 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
   if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
   if (!report.check && !report.release.empty()) {
     // The rules of the release have answered already.
-    return {fmt::format("graft inspect {}{}", shell_path(report.output), library_options()),
+    return {fmt::format("graft inspect {}{}", shell_path(report.output), options),
             "runs the installed TensorRT on the result" + note_on_installed(report.release_title())};
   }
   if (!report.check) {
@@ -236,7 +248,7 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
     return {inspection, "judges each node with TensorRT; --max-seconds and --max-builds allow more time"};
   }
   return {fmt::format("graft inspect {} --reduce {}{}", shell_path(report.output),
-                      shell_path(sibling_of(report.output, ".smallest.onnx")), library_options()),
+                      shell_path(sibling_of(report.output, ".smallest.onnx")), options),
           "writes the smallest part that fails, for a bug report or for experiments"};
 }
 
@@ -244,8 +256,10 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
   const std::filesystem::path& model = report.file;
   const bool is_converted = report.is_converted;
   const std::string release = report.release_title();
+  // The rules of a release judge without TensorRT.
   const std::string options =
-      (report.release.empty() ? "" : fmt::format(" --for {}", report.release)) + library_options();
+      (report.release.empty() ? toolkit::trial_options(report.trials) : fmt::format(" --for {}", report.release)) +
+      library_options();
   const std::string file = toolkit::network_arguments(report.file, report.import);
   const std::string converted = shell_path(sibling_of(model, ".graft.onnx"));
   const std::string nodes = count_text(step.nodes, "node");
@@ -259,6 +273,9 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
       return {
           fmt::format("graft convert {} -o {}{}", file, converted, options),
           fmt::format("rewrites or removes {}, or creates a plugin for {}", nodes, step.nodes == 1 ? "it" : "them")};
+    case Kind::fuse:
+      return {fmt::format("graft convert {} -o {}{}", file, converted, options),
+              fmt::format("fuses {} to operators of Graft, which run as plugins", nodes)};
     case Kind::guard:
       return {fmt::format("graft convert {} -o {}{}", file, converted, options),
               fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
@@ -276,7 +293,8 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
               fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
                           report::problem_text(step.nodes, step.wrong))};
     case Kind::probe:
-      return {fmt::format("graft inspect {}{}{}", file, is_converted ? " --convert" : "", library_options()),
+      return {fmt::format("graft inspect {}{}{}{}", file, is_converted ? " --convert" : "",
+                          toolkit::trial_options(report.trials), library_options()),
               fmt::format("{} that only TensorRT can judge{}", nodes, note_on_installed(release))};
     case Kind::build: {
       if (report.probe && !report.probe->built && !report.probe->failing_shapes.empty()) {
@@ -288,14 +306,16 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
       if (is_converted || report.given_shapes_need_conversion) {
         return {fmt::format("graft convert {} -o {}{}", file, converted, options), why};
       }
-      auto [ranges, are_computable] = ranges_for(report.model, report.probe);
+      auto [ranges, are_computable] = ranges_for(report.model, report.probe, report.trials.shapes);
       if (!report.probe && !are_computable) {
         return {"", why + "; no sizes were found for which the network is valid: set them with `graft build --shapes`"};
       }
       ranges.insert(ranges.end(), report.ranges_of_given_shapes.begin(), report.ranges_of_given_shapes.end());
       const toolkit::BuildNeeds needs = find_build_needs(report.model);
-      return {build_command(model, plugin_libraries(), target_option(report.nodes, needs, report.targets_of_plugins),
-                            ranges),
+      const std::vector<std::string>& targets = report.trials.targets;
+      const std::string target = targets.empty() ? target_option(report.nodes, needs, report.targets_of_plugins)
+                                                 : fmt::format(" --target {}", fmt::join(targets, ","));
+      return {build_command(model, plugin_libraries(), target + toolkit::tensorrt_options(report.trials), ranges),
               why + where_to_build(release) + note_on_values(needs, ranges)};
     }
   }
@@ -306,7 +326,12 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
 
 std::vector<NextCommand> next_commands(const report::InspectReport& report) {
   std::vector<NextCommand> commands;
-  for (const report::NextStep& step : report.next_steps) commands.push_back(command_of(step, report));
+  for (const report::NextStep& step : report.next_steps) {
+    NextCommand next = command_of(step, report);
+    // Two steps may lead to the same command: a network of another format is converted before it is built.
+    std::erase_if(commands, [&](const NextCommand& other) { return other.command == next.command; });
+    commands.push_back(std::move(next));
+  }
   return commands;
 }
 
@@ -331,7 +356,8 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   if (!report.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(report));
   if (!report.is_complete()) return commands;
   const toolkit::BuildNeeds needs = find_build_needs(report.model);
-  const std::vector<std::string> ranges = ranges_for(report.model, report.check).ranges;
+  const std::vector<std::string> given = toolkit::trial_settings(report.options.inspect).shapes;
+  const std::vector<std::string> ranges = ranges_for(report.model, report.check, given).ranges;
   const std::string why = needs.library_operators.empty()
                               ? why_to_build(report.check.has_value(), report.check && report.check->built)
                               : why_with_operators(needs);
