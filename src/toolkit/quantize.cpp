@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
+#include "quant/calibrate/calibration_data.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/tensors.hpp"
@@ -127,19 +129,20 @@ void check_8_bits(const QuantizeOptions& options) {
 
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
 /// not read tensors in memory, and no folder.
-std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
+std::string check_command(const Model& model, const QuantizeReport& report, const QuantizeOptions& options) {
   std::error_code problem;
   if (!report.check->can_be_repeated() || has_data(options)) return "";
   std::vector<std::string> data = options.data_files;
-  if (!options.int8.data.empty()) data.push_back(options.int8.data.string());
-  for (const std::string& source : data) {
-    if (std::filesystem::is_directory(source, problem)) return "";
+  const std::filesystem::path& calibration = options.int8.data;
+  if (std::filesystem::is_directory(calibration, problem)) return "";
+  if (!calibration.empty()) {
+    std::ranges::move(quant::tensor_sources(calibration, model_of(model)), std::back_inserter(data));
   }
   return verify_command({.model = report.file}, report.output, data, options.shapes, report.check->limit_db);
 }
 
 /// Writes the files of the options: the calibration cache, and then the model.
-void write(QuantizeReport& report, const QuantizeOptions& options) {
+void write(const Model& model, QuantizeReport& report, const QuantizeOptions& options) {
   if (const std::filesystem::path& cache = options.int8.write_cache; !cache.empty()) {
     if (report.calibration_cache.empty()) {
       throw Error(fmt::format(
@@ -152,7 +155,7 @@ void write(QuantizeReport& report, const QuantizeOptions& options) {
   if (options.output.empty()) return;
   report.external_data = onnx::write_onnx(model_of(report.model), options.output);
   report.output = options.output.string();
-  if (report.check) report.check->command = check_command(report, options);
+  if (report.check) report.check->command = check_command(model, report, options);
 }
 
 /// Quantizes a model. `options` have been checked.
@@ -172,7 +175,7 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
     report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));
     report.precision = options.precision;
     report.has_data = has_tensors(options) || !options.int8.data.empty();
-    write(report, options);
+    write(model, report, options);
     return report;
   });
 }

@@ -63,18 +63,18 @@ bool may_be(const io::NpyArray& array, const onnx::Value& input) {
                           path.string(), input.name, listed, names_of(inputs)));
 }
 
-/// Reads the array of an archive that has the input's name. If no array has it and the model has one input, reads the
-/// only array that fits. Of other arrays only the headers are read.
-io::NpyArray read_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
-                        const std::vector<const onnx::Value*>& inputs) {
-  if (archive.contains(input.name)) return archive.read(input.name);
+/// Returns the array of an archive that has the input's name. If no array has it and the model has one input, returns
+/// the only array that fits. Of other arrays only the headers are read.
+std::string choose_array(const std::filesystem::path& path, const io::NpzFile& archive, const onnx::Value& input,
+                         const std::vector<const onnx::Value*>& inputs) {
+  if (archive.contains(input.name)) return input.name;
   io::NpzArrays headers;
   for (const std::string& name : archive.names()) headers.emplace(name, archive.read_header(name));
   const auto fits = [&](const auto& entry) { return may_be(entry.second, input); };
   if (inputs.size() != 1 || std::count_if(headers.begin(), headers.end(), fits) != 1) {
     fail_without_array(path, input, headers, inputs);
   }
-  return archive.read(std::find_if(headers.begin(), headers.end(), fits)->first);
+  return std::find_if(headers.begin(), headers.end(), fits)->first;
 }
 
 /// Reads the arrays of a file, under the names of the model's inputs.
@@ -82,7 +82,9 @@ io::NpzArrays read_arrays(const std::filesystem::path& path, const std::vector<c
   io::NpzArrays arrays;
   if (path.extension() == ".npz") {
     const io::NpzFile archive(path);
-    for (const onnx::Value* input : inputs) arrays.emplace(input->name, read_array(path, archive, *input, inputs));
+    for (const onnx::Value* input : inputs) {
+      arrays.emplace(input->name, archive.read(choose_array(path, archive, *input, inputs)));
+    }
     return arrays;
   }
   io::NpyArray array = io::read_npy(path);
@@ -291,9 +293,32 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const o
   return data;
 }
 
+std::vector<std::string> tensor_sources(const std::filesystem::path& path, const onnx::Model& model) {
+  const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
+  std::vector<std::string> sources;
+  if (path.extension() != ".npz") {
+    for (const onnx::Value* input : inputs) sources.push_back(fmt::format("{}={}", input->name, path.string()));
+    return sources;
+  }
+  const io::NpzFile archive(path);
+  bool has_names_of_inputs = archive.names().size() == inputs.size();
+  for (const onnx::Value* input : inputs) {
+    const std::string array = choose_array(path, archive, *input, inputs);
+    has_names_of_inputs = has_names_of_inputs && array == input->name;
+    sources.push_back(fmt::format("{}={}:{}", input->name, path.string(), array));
+  }
+  return has_names_of_inputs ? std::vector{path.string()} : sources;
+}
+
 CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onnx::Model& model, std::int64_t limit,
                                     std::string_view option) {
   const std::vector<const onnx::Value*> inputs = wanted_inputs(model);
+  for (const auto& [name, tensor] : tensors) {
+    const auto is_this = [&wanted = name](const onnx::Value* input) { return input->name == wanted; };
+    if (std::none_of(inputs.begin(), inputs.end(), is_this)) {
+      throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
+    }
+  }
   std::string identity;
   for (const onnx::Value* input : inputs) {
     const auto found = tensors.find(input->name);
@@ -303,12 +328,6 @@ CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onn
     }
     identity += fmt::format("{} {} {}\n", input->name, fmt::join(found->second.dims, "x"),
                             std::hash<std::string_view>()(found->second.bytes.view()));
-  }
-  for (const auto& [name, tensor] : tensors) {
-    const auto is_this = [&wanted = name](const onnx::Value* input) { return input->name == wanted; };
-    if (std::none_of(inputs.begin(), inputs.end(), is_this)) {
-      throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", option, name, names_of(inputs)));
-    }
   }
   CalibrationData data = from_tensors(std::make_shared<const runtime::TensorMap>(tensors), inputs, std::string(option),
                                       std::move(identity));

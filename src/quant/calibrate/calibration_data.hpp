@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "graft/setting.hpp"
 #include "onnx/model.hpp"
@@ -32,6 +33,11 @@ void check_has_numbers(const std::string& input, const onnx::TensorData& tensor,
 /// not fit.
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::filesystem::path& recipe = {}, std::int64_t limit = 0);
+
+/// Returns a .npz or .npy file that open_calibration_data() reads as a list of sources that name the inputs, for
+/// commands that do not choose an array by its shape: "NAME=FILE.npz:ARRAY" or "NAME=FILE.npy" for each input. An
+/// archive whose arrays are exactly the inputs stays "FILE.npz".
+[[nodiscard]] std::vector<std::string> tensor_sources(const std::filesystem::path& path, const onnx::Model& model);
 
 /// Returns samples from tensors in memory, by the names of the model's inputs. The first axis counts samples, as in a
 /// file. `option` is the name of the tensors' option in messages.
