@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
@@ -121,7 +122,9 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   if (library == nullptr) {
     const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): glibc's is each thread's own
     refuse(file, std::string("it cannot be loaded: ") + text_of(reason),
-           "`ldd` lists the libraries that it needs; build it on this machine with the package of this Graft");
+           "`ldd " + shell_path(path) +
+               "` lists the libraries that it needs: install the missing ones, or add their folders to "
+               "LD_LIBRARY_PATH; or build it on this machine with the package of this Graft");
   }
   const ExportedOperators& exported = exported_by(file, library);
   if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
