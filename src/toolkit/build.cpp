@@ -12,12 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/shell_quoted.hpp"
+#include "core/suggest.hpp"
 #include "engine/engine_layers.hpp"
 #include "engine/plugin_library.hpp"
 #include "engine/plugin_nodes.hpp"
 #include "engine/read_fields.hpp"
 #include "graft/engine_error.hpp"
 #include "graft/error.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "inspect/different_tensors.hpp"
 #include "inspect/plugin_need.hpp"
@@ -135,7 +138,14 @@ std::vector<std::string> built_from_functions(const onnx::Model& model) {
   return lines;
 }
 
-/// Returns the error, with the operator of ONNX that a node of an unknown operator means by a slip.
+/// Returns the name of Graft's operator that a node of an unknown operator means by a slip.
+std::optional<std::string> graft_operator_meant(const onnx::Node& node) {
+  std::vector<std::string> names;
+  for (const OperatorType* type : operators()) names.emplace_back(type->name);
+  return nearest(node.op_type, names);
+}
+
+/// Returns the error, with the operator of ONNX or Graft that a node of an unknown operator means by a slip.
 EngineError with_operator_meant(const EngineError& error, const onnx::Model& model) {
   EngineFailure failure = error.failure();
   if (failure.message.find("Plugin not found") == std::string::npos) return error;
@@ -143,13 +153,39 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   model.graph().for_each_node([&](const onnx::Node& node) {
     const bool is_known = onnx::is_standard_operator(node.domain, node.op_type) || find_operator_for(node) ||
                           model.find_function(node) != nullptr;
-    const auto name = is_known || !meant.empty() ? std::nullopt : onnx::standard_operator_meant(node);
-    if (!name) return;
-    meant = fmt::format("If you mean {0} with {1}, set the node's operator type to {0}{2}", *name, onnx::describe(node),
-                        node.domain.empty() ? "" : " and remove its domain");
+    if (is_known || !meant.empty()) return;
+    if (const auto name = onnx::standard_operator_meant(node)) {
+      meant = fmt::format("If you mean {0} with {1}, set the node's operator type to {0}{2}", *name,
+                          onnx::describe(node), node.domain.empty() ? "" : " and remove its domain");
+    } else if (const auto own = graft_operator_meant(node)) {
+      meant = fmt::format("If you mean Graft's {0} with {1}, set the node's operator type to {0}", *own,
+                          onnx::describe(node));
+    }
   });
   if (meant.empty()) return error;
   failure.next_step = failure.next_step.empty() ? meant : fmt::format("{}\n{}", meant, failure.next_step);
+  return {error.kind(), std::move(failure)};
+}
+
+/// Returns an error about missing ranges with ranges for which the model can be computed in its example. In Python the
+/// example is an argument, which the engine driver writes.
+EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
+  EngineFailure failure = error.failure();
+  const std::string_view name = setting_name(Setting::shape_ranges);
+  const std::string example = fmt::format("for example {} ", name);
+  const std::size_t begin = failure.next_step.find(example);
+  if (failure.kind != "shapes" || begin == std::string::npos) return error;
+  const SuggestedRanges suggested = suggest_ranges(model);
+  if (!suggested.are_computable) return error;
+  std::string ranges;
+  for (const std::string& range : suggested.ranges) {
+    const std::string input = fmt::format(" {}", range.substr(0, range.rfind('=') + 1));
+    if (failure.next_step.find(input, begin) == std::string::npos) continue;
+    ranges +=
+        fmt::format("{}{} {}", ranges.empty() ? "" : " ", name, name.starts_with('-') ? shell_argument(range) : range);
+  }
+  const std::size_t from = begin + example.size() - name.size() - 1;
+  if (!ranges.empty()) failure.next_step.replace(from, failure.next_step.find('\n', from) - from, ranges);
   return {error.kind(), std::move(failure)};
 }
 
@@ -285,7 +321,7 @@ BuildReport build(const Model& given, const std::filesystem::path& engine, const
   try {
     answer = ask_engine_driver(command, renamings, options.on_log, options.watch);
   } catch (const EngineError& error) {
-    throw with_operator_meant(with_names(error, model), model);
+    throw with_suggested_ranges(with_operator_meant(with_names(error, model), model), given);
   }
   BuildReport report{engine::read_fields<report::BuiltEngine>(answer.result)};
   report.model = name;
