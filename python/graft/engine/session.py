@@ -5,8 +5,10 @@ exists where their bindings differ."""
 from __future__ import annotations
 
 import ctypes
+import filecmp
 import os
 import pathlib
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,6 +20,9 @@ from graft.engine.libraries import ENTRY_POINTS, check_damage, refusal_by_loader
 
 # The first line of the message in which TensorRT lists an engine's kernels.
 LAYERS_HEADING = "Layers:"
+
+# TensorRT's message about a library that has a creator with the name, version and namespace of a registered one.
+CREATOR_EXISTS = re.compile(r"plugin creator of (\S+) exists already")
 
 
 class Session:
@@ -40,6 +45,7 @@ class Session:
             self.trt.init_libnvinfer_plugins(self.logger, "")
         self.registry = self.trt.get_plugin_registry()
         self._loaded: list[Any] = []
+        self._creators_of: dict[str, set[tuple[str, str, str]]] = {}  # by the path of the library that registered them
 
     @contextmanager
     def silent(self) -> Iterator[None]:
@@ -112,11 +118,14 @@ class Session:
         self.events.write({"event": "loading", "library": None})
         if not added and not has_entry_point:
             raise without_plugins(path)
+        self._creators_of[path] = {creator_key(creator) for creator in added}
         return [describe_creator(creator) for creator in added]
 
     def _refusal(self, path: str, has_current_entry_point: bool) -> EngineError:
         version = f"{self.flavor.module} {self.trt.__version__}"
-        if has_current_entry_point:
+        if has_current_entry_point and (taken := self._taken(path)):
+            cause, (why, next_step) = "taken", taken
+        elif has_current_entry_point:
             cause, why = "refused", "see its messages above"
             next_step = "Check that the library was built for this TensorRT"
         else:
@@ -130,6 +139,25 @@ class Session:
             library=path,
             cause=cause,
         )
+
+    def _taken(self, path: str) -> tuple[str, str] | None:
+        """Returns why a library was refused, and what to do, if its creators are registered already. A lean runtime
+        logs no reason; a copy of a loaded library is found by its contents."""
+        found = next(filter(None, map(CREATOR_EXISTS.search, reversed(self.errors))), None)
+        for library, creators in self._creators_of.items():
+            if found and any(name == found[1] for name, _, _ in creators):
+                return (
+                    f"{library} has registered a plugin with the name, version and namespace of its {found[1]}",
+                    f"Load only one of the two libraries: leave out {library}",
+                )
+            if not found and filecmp.cmp(library, path, shallow=False):
+                return f"{library} is the same library and is loaded already", f"Load it once: leave out {library}"
+        if found:
+            return (
+                f"{self.flavor.module} has a plugin with the name, version and namespace of its {found[1]}",
+                f"Rename the plugin {found[1]} of the library, or give it another version or namespace",
+            )
+        return None
 
 
 def make_logger(trt: ModuleType, hear: Callable[[str, str], None]) -> Any:
