@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,8 @@ namespace {
 
 /// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
 /// that the files of other operators are not overwritten.
-std::vector<std::string> commands_for(const toolkit::NewReport& project) {
+/// An operator from a node of a model has the model instead of a network of its own.
+std::vector<std::string> commands_for(const toolkit::NewReport& project, const std::filesystem::path& model) {
   const std::string path = shell_path(project.folder);
   const std::optional<std::string>& prefix = project.package_folder;
   const std::string& name = project.operator_folder;
@@ -31,6 +33,12 @@ std::vector<std::string> commands_for(const toolkit::NewReport& project) {
   }
   commands.push_back(fmt::format("cmake --build {}/build --parallel \"$(nproc)\"", path));
   commands.push_back(fmt::format("ctest --test-dir {}/build --output-on-failure", path));
+  if (!model.empty()) {
+    std::filesystem::path converted = model.filename();
+    converted.replace_extension(".graft.onnx");
+    commands.push_back(fmt::format("{} convert {} -o {} {}", graft, shell_path(model), shell_path(converted), library));
+    return commands;
+  }
   commands.push_back(fmt::format("{0} {1}/{2}/{2}_network.py {2}.onnx", shell_path(project.python), path, name));
   commands.push_back(fmt::format("{0} convert {1}.onnx -o {1}.graft.onnx {2}", graft, name, library));
   commands.push_back(fmt::format("{0} verify {1}.onnx {1}.graft.onnx {2} --kernels own", graft, name, library));
@@ -41,14 +49,19 @@ std::vector<std::string> commands_for(const toolkit::NewReport& project) {
 Exit write_new(const Console& console, const toolkit::NewProject& request) {
   const DeferInterrupts defer;
   toolkit::NewReport written = toolkit::write_project(request);
-  written.next = commands_for(written);
+  written.next = commands_for(written, request.model);
   const std::string what =
       written.was_there
           ? fmt::format("added to {}: the operator {}, in {} files and a line of {}.inc", written.folder.string(),
                         written.operator_name, written.files.size() - 1, written.name)
           : fmt::format("wrote {}: {} files, with the operator {}", written.folder.string(), written.files.size(),
                         written.operator_name);
-  console.say(fmt::format("{}\n\nNext\n  {}", what, fmt::join(written.next, "\n  ")));
+  const std::string kernels =
+      request.model.empty()
+          ? ""
+          : fmt::format("\n\nWrite the computation in {0}_cpu.cpp and {0}_cuda.cu: until then the tests fail there",
+                        (written.folder / written.operator_folder / written.operator_folder).string());
+  console.say(fmt::format("{}{}\n\nNext\n  {}", what, kernels, fmt::join(written.next, "\n  ")));
   if (!written.has_package && !written.is_configured) {
     console.warn(
         "the project needs Graft's headers and its CMake package, which are not installed with this program, because "
@@ -79,6 +92,15 @@ void add_new(Program& program) {
                                fmt::join(toolkit::project_kinds(), ", ")))
       ->type_name("KIND")
       ->check(one_of(toolkit::project_kinds()));
+  command
+      ->add_option("--from", request->model,
+                   "model with a node of an operator that neither TensorRT nor Graft has, for --node")
+      ->type_name("MODEL");
+  command
+      ->add_option("--node", request->node,
+                   "with --from: node whose operator is written instead of a template, with its inputs, outputs and "
+                   "attributes; the kernels are yours to write")
+      ->type_name("NAME");
   command
       ->add_option("--operator", request->operator_name,
                    fmt::format("name of the operator (default, by template: {})",

@@ -2,10 +2,26 @@
 #include "inspect/next_steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
 
 #include "onnx/operator_node.hpp"
 
 namespace graft::inspect {
+namespace {
+
+/// Adds a step for each operator that no loaded library has.
+void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
+  std::map<std::string, NextStep> operators;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!is_bad(nodes[i].support) || nodes[i].cause != report::library_missing) continue;
+    ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
+  }
+  for (const auto& [name, step] : operators) steps.push_back(step);
+}
+
+}  // namespace
 
 std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted, bool is_built,
                                  std::size_t fused) {
@@ -30,6 +46,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
     const std::size_t wrong =
         count([&](const NodeSupport& node) { return is_for_host(node) && is_computed_wrongly(node); });
     steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
+    add_operators_to_write(nodes, steps);
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0 && !is_built) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/suggest.hpp"
+#include "graft/report/inspect.hpp"
 #include "graft/setting.hpp"
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/node_ref.hpp"
@@ -122,7 +123,7 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
             advice, plugin_of(*named.back())};
   }
   if (!is_any_of_library(creators)) {
-    return {"library_missing",
+    return {report::library_missing,
             fmt::format("no plugin is registered under the name {}: no plugin library was loaded", node.op_type),
             name_the_library("")};
   }
@@ -130,7 +131,7 @@ PluginCause unknown_name(const onnx::Node& node, const json& creators) {
   for (const json& creator : creators) {
     if (!text_of(creator, "library").empty()) loaded.push_back(&creator);
   }
-  return {"library_missing",
+  return {report::library_missing,
           fmt::format("no plugin is registered under the name {}, nor a similar one; loaded: {}", node.op_type,
                       joined(loaded, [](const json& c) { return text_of(c, "library"); })),
           name_the_library(" too")};

@@ -309,7 +309,7 @@ class RuleJudge {
     return {is_parsed ? Support::unknown : Support::unsupported,
             fmt::format("{}{} is not an operator of ONNX or Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
-            near.advice.empty() ? use_library() : near.advice};
+            near.advice.empty() ? use_library() : near.advice, near.advice.empty() ? report::library_missing : ""};
   }
 
   [[nodiscard]] bool may_adopt() const { return release_.flavor == Flavor::rtx && !refusal_of_plugins(release_); }

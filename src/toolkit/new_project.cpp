@@ -9,6 +9,8 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -16,12 +18,18 @@
 
 #include "core/atomic_file.hpp"
 #include "core/executable_folder.hpp"
+#include "core/shell_quoted.hpp"
 #include "engine/driver.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
+#include "graft/toolkit/model.hpp"
+#include "inspect/forecast.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/staged_folder.hpp"
+#include "toolkit/access.hpp"
+#include "toolkit/operator_from_node.hpp"
 #include "toolkit/template_files.hpp"
 
 namespace graft::toolkit {
@@ -85,6 +93,19 @@ void check_project_name(const std::string& name) {
   if (is_one_of(name, of_graft)) refuse("is the name of a library of Graft");
 }
 
+/// Throws Error for an operator that TensorRT's parser or Graft would take for another one.
+void check_operator_name_is_free(const std::string& name, const std::function<void(std::string_view)>& refuse) {
+  if (onnx::is_standard_operator("", name)) {
+    refuse("ONNX has an operator of that name, and TensorRT's parser looks only at the name");
+  }
+  for (const OperatorType* type : operators()) {
+    const bool is_taken =
+        type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
+                                          [&](const DropIn& each) { return each.plugin_name == name; });
+    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists its operators");
+  }
+}
+
 void check_operator_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     throw Error(
@@ -98,22 +119,14 @@ void check_operator_name(const std::string& name) {
   if (!is_written_well) refuse("it is not a name that C++ accepts for a type");
   if (name.size() > longest_name)
     refuse(fmt::format("it has {} characters, allowed are {}", name.size(), longest_name));
-  if (onnx::is_standard_operator("", name)) {
-    refuse("ONNX has an operator of that name, and TensorRT's parser looks only at the name");
-  }
-  for (const OperatorType* type : operators()) {
-    const bool is_taken =
-        type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
-                                          [&](const DropIn& each) { return each.plugin_name == name; });
-    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists its operators");
-  }
+  check_operator_name_is_free(name, refuse);
 }
 
 /// Returns the folder of an operator: "beta_swish" for "BetaSwish", "rms_norm" for "RMSNorm".
 std::string folder_of(std::string_view name) {
   std::string folder;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool after_lower = i > 0 && !is_upper(name[i - 1]);
+    const bool after_lower = i > 0 && !is_upper(name[i - 1]) && name[i - 1] != '_';
     const bool before_lower = i > 0 && i + 1 < name.size() && is_lower(name[i + 1]);
     if (is_upper(name[i]) && (after_lower || before_lower)) folder += '_';
     folder += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
@@ -160,6 +173,42 @@ struct Names {
   std::string operator_name;
   std::string operator_folder;
 };
+
+/// What an operator is written from: a template, or a node of a model whose types and shapes are inferred.
+struct Source {
+  const TemplateOperator* kind = nullptr;
+  onnx::Model model = {};
+  const onnx::Node* node = nullptr;
+};
+
+/// Returns the node that the project names. Throws Error for an operator that ONNX or Graft has.
+Source source_from_node(const NewProject& project) {
+  Source source{.model = inspect::inferred_copy(model_of(load(project.model)))};
+  source.node = &find_named_node(source.model, project.node);
+  check_operator_name_is_free(source.node->op_type, [&](std::string_view why) {
+    throw Error(fmt::format("{}: {}\n`graft inspect {}` reports how TensorRT runs the node", describe(*source.node),
+                            why, shell_path(project.model)));
+  });
+  if (!project.operator_name.empty() && project.operator_name != source.node->op_type) {
+    throw Error(
+        fmt::format("graft new: {} {}: the operator of {} is {}, and only an operator of that name replaces the "
+                    "node\nLeave out {}",
+                    setting_name(Setting::project_operator), project.operator_name, describe(*source.node),
+                    source.node->op_type, setting_name(Setting::project_operator)));
+  }
+  return source;
+}
+
+/// Returns the template of the project. Throws Error for an unknown kind.
+Source source_from_template(const NewProject& project) {
+  const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
+                                        [&](const TemplateOperator& each) { return each.kind == project.kind; });
+  if (kind == template_operators.end()) {
+    throw Error(fmt::format("graft new: {} {}; allowed are {}", setting_name(Setting::project_kind), project.kind,
+                            fmt::join(project_kinds(), ", ")));
+  }
+  return {.kind = kind};
+}
 
 /// Writes the templates whose paths begin with the prefix to the folder, without the prefix. Returns their paths
 /// relative to the folder.
@@ -255,17 +304,32 @@ std::string list_with(const fs::path& list, const Names& names) {
   return text;
 }
 
+/// Writes the files of an operator to its folder. Returns their paths relative to the project.
+std::vector<std::string> write_operator(const fs::path& folder, const Source& source, const Names& names) {
+  std::vector<std::string> files;
+  if (source.node == nullptr) {
+    files = write_templates(folder, fmt::format("{}/{}/", source.kind->kind, source.kind->folder), *source.kind, names);
+  } else {
+    fs::create_directories(folder);
+    const OperatorNames own{namespace_of(names.project), names.operator_name, names.operator_folder};
+    for (const OperatorSource& each : operator_sources(*source.node, own)) {
+      files.push_back(names.operator_folder + each.suffix);
+      write_file(folder / files.back(), each.text);
+    }
+  }
+  for (std::string& file : files) file = fmt::format("{}/{}", names.operator_folder, file);
+  return files;
+}
+
 /// Writes the operator's folder and adds its line to the list, or does neither. Returns the written files.
-std::vector<std::string> add_operator(const fs::path& folder, const fs::path& list, const TemplateOperator& kind,
+std::vector<std::string> add_operator(const fs::path& folder, const fs::path& list, const Source& source,
                                       const Names& names) {
   const fs::path target = folder / names.operator_folder;
   AtomicFile longer(list);
   longer.write(list_with(list, names));
   longer.flush();
   onnx::StagedFolder staged(target);
-  std::vector<std::string> files =
-      write_templates(staged.path(), fmt::format("{}/{}/", kind.kind, kind.folder), kind, names);
-  for (std::string& file : files) file = fmt::format("{}/{}", names.operator_folder, file);
+  std::vector<std::string> files = write_operator(staged.path(), source, names);
   files.push_back(list.filename().string());
   staged.commit();
   try {
@@ -360,20 +424,25 @@ NewReport write_project(const NewProject& project) {
   written.kind = project.kind;
   written.was_there = list.has_value();
   check_project_name(written.name);
-  const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
-                                        [&](const TemplateOperator& each) { return each.kind == project.kind; });
-  if (kind == template_operators.end()) {
-    throw Error(fmt::format("graft new: {} {}; allowed are {}", setting_name(Setting::project_kind), project.kind,
-                            fmt::join(project_kinds(), ", ")));
+  if (project.model.empty() != project.node.empty()) {
+    throw Error(fmt::format("graft new: {} and {} belong together: a model, and the name of a node in it",
+                            setting_name(Setting::project_model), setting_name(Setting::project_node)));
   }
-  if (list && project.operator_name.empty()) {
+  const bool is_from_node = !project.model.empty();
+  const Source source = is_from_node ? source_from_node(project) : source_from_template(project);
+  if (list && project.operator_name.empty() && !is_from_node) {
     throw Error(
         fmt::format("{}: it exists already and was not changed\nGive another name, or with {} the name of an operator "
                     "to add to this project",
                     folder.string(), setting_name(Setting::project_operator)));
   }
-  written.operator_name = project.operator_name.empty() ? std::string(kind->name) : project.operator_name;
-  check_operator_name(written.operator_name);
+  if (is_from_node) {
+    written.kind = "node";
+    written.operator_name = definition_name(*source.node);
+  } else {
+    written.operator_name = project.operator_name.empty() ? std::string(source.kind->name) : project.operator_name;
+    check_operator_name(written.operator_name);
+  }
   written.operator_folder = folder_of(written.operator_name);
   if (written.operator_folder == "tests" || written.operator_folder == "build") {
     throw Error(
@@ -384,13 +453,12 @@ NewReport write_project(const NewProject& project) {
 
   const Names names{written.name, written.operator_name, written.operator_folder};
   if (list) {
-    written.files = add_operator(folder, *list, *kind, names);
+    written.files = add_operator(folder, *list, source, names);
   } else {
     onnx::StagedFolder staged(folder);
     written.files = write_templates(staged.path(), fmt::format("{}/", common), common_operator, names);
-    for (std::string& file : write_templates(staged.path(), fmt::format("{}/", kind->kind), *kind, names)) {
-      written.files.push_back(std::move(file));
-    }
+    std::ranges::move(write_operator(staged.path() / names.operator_folder, source, names),
+                      std::back_inserter(written.files));
     staged.commit();
   }
   std::sort(written.files.begin(), written.files.end());

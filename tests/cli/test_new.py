@@ -4,8 +4,11 @@ import os
 import re
 import resource
 
+import onnx
 import pytest
 from conftest import SOURCE
+from onnx import TensorProto, helper
+from onnx_models import info, save
 
 TEMPLATES = SOURCE / "templates" / "operators"
 KINDS = {"elementwise": "BetaSwish", "reduction": "RmsNorm", "two_inputs": "GatedTanh", "data_sizes": "SelectRows"}
@@ -324,3 +327,81 @@ def test_the_next_commands_are_printed(graft, tmp_path):
     (tmp_path / "my_ops").rename(tmp_path / "before")
     for command in graft("new", "my_ops", "--json", cwd=tmp_path).json["next"]:
         assert f"  {command}\n" in printed
+
+
+def save_blend(path, **changes):
+    attributes = {"alpha": 0.75, "steps": 3, "kernel": [3, 5], "mode": "reflect", "names": ["a"], "default": 1}
+    node = helper.make_node("Blend", ["left", "ids"], ["y", "z"], name="blend", domain="acme", **attributes, **changes)
+    inputs = [("left", ["n", 3, 8]), info("ids", TensorProto.INT64, [4])]
+    return save(path, [node], inputs, [("y", ["n", 3, 8]), info("z", TensorProto.FLOAT, ["n", 2])], domains=["acme"])
+
+
+def test_an_operator_has_the_ports_and_attributes_of_a_node(graft, tmp_path):
+    model = save_blend(tmp_path / "m.onnx")
+    found = graft("new", "my_ops", "--from", model, "--node", "blend", "--json", cwd=tmp_path, code=0).json
+    assert (found["operator"], found["like"], found["added"]) == ("Blend", "node", False)
+    own = [f"blend/blend{end}" for end in (".hpp", "_cases.hpp", "_cpu.cpp", "_cuda.cu")]
+    assert found["files"] == sorted(files(TEMPLATES / "common") + own) == files(tmp_path / "my_ops")
+    assert "GRAFT_OPERATOR(blend, my_ops::Blend)" in (tmp_path / "my_ops" / "my_ops.inc").read_text()
+    assert found["next"][-1] == f"graft convert {model} -o m.graft.onnx --operators my_ops/build/libmy_ops.so"
+    text = (tmp_path / "my_ops" / "blend" / "blend.hpp").read_text()
+    for line in (
+        'static constexpr auto name = "Blend";',
+        "float alpha = 0.75F;",
+        "std::int64_t steps = 3;",
+        "std::int64_t default_ = 1;",  # a keyword of C++
+        'graft::attribute("default", &Blend::default_,',
+        "std::vector<std::int64_t> kernel = {3, 5};",
+        "BlendMode mode = BlendMode::reflect;",
+        "no field of a plugin has their types: names (strings).",
+        'graft::input("x1", "T", "N,C,L", "left: f32[n, 3, 8]")',
+        'graft::input("x2", graft::DType::i64, "N", "ids: i64[4]")',
+        'graft::output("y1", "T", "N,C,L", "y: f32[n, 3, 8]")',
+        'graft::output("y2", "T", "N,C", "z: f32[n, 2]")',
+        "return {inputs[0], graft::Shape{inputs[0][0], 2}};",
+        "`x1` has rank ",
+    ):
+        assert line in text, line
+
+
+def test_the_command_for_an_operator_of_a_node_is_printed(graft, tmp_path):
+    """Rules and TensorRT both know that no library has the operator."""
+    model = save_blend(tmp_path / "m.onnx")
+    for probe in ("none", "auto"):
+        answer = graft("inspect", model, "--probe", probe, "--json", code=1)
+        commands = [step["command"] for step in answer.json["next"]]
+        assert f"graft new my_ops --from {model} --node blend" in commands, probe
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--node", "blend"], "--from and --node belong together"),
+        (["--from", "m.onnx"], "--from and --node belong together"),
+        (["--from", "m.onnx", "--node", "blur"], "no node of the model has this name\n  `graft inspect m.onnx` lists"),
+        (["--from", "m.onnx", "--node", "blend", "--operator", "Other"], "only an operator of that name replaces"),
+        (["--from", "relu.onnx", "--node", "y"], "ONNX has an operator of that name"),
+        (["--from", "none.onnx", "--node", "y"], "none.onnx: cannot be read"),
+        (["--from", "hole.onnx", "--node", "y"], "its input 0 is left out"),
+    ],
+)
+def test_a_node_without_a_definition_is_refused(graft, tmp_path, arguments, message):
+    save_blend(tmp_path / "m.onnx")
+    save(tmp_path / "relu.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])])
+    hole = helper.make_node("Blend", ["", "x"], ["y"], domain="acme")
+    save(tmp_path / "hole.onnx", [hole], [("x", [2])], [("y", [2])], domains=["acme"])
+    before = files(tmp_path)
+    assert message in graft("new", "my_ops", *arguments, cwd=tmp_path, code=2).err
+    assert files(tmp_path) == before
+
+
+def test_a_name_that_is_no_name_of_a_template_is_kept(graft, tmp_path):
+    """The name in the file decides whether the operator is found; the C++ type only begins with a capital letter."""
+    model = save_blend(tmp_path / "m.onnx", plugin_version="2")
+    loaded = onnx.load(model)
+    loaded.graph.node[0].op_type = "blend_v2"
+    onnx.save(loaded, model)
+    assert graft("new", "my_ops", "--from", model, "--node", "blend", cwd=tmp_path).code == 0
+    text = (tmp_path / "my_ops" / "blend_v2" / "blend_v2.hpp").read_text()
+    assert 'static constexpr auto name = "blend_v2";' in text and "struct Blend_v2 {" in text
+    assert "static constexpr int version = 2;" in text

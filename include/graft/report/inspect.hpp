@@ -105,6 +105,9 @@ enum class Judge : std::uint8_t {
 /// The NodeSupport::advice on a node with a fault.
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
+/// The NodeSupport::cause of a node whose operator no loaded library has.
+inline constexpr auto library_missing = "library_missing";
+
 /// The NodeSupport::cause of a node that the release accepts and computes wrongly.
 inline constexpr auto computed_wrongly = "computed wrongly";
 
@@ -333,6 +336,7 @@ struct NextStep {
     convert,  ///< `graft convert` rewrites nodes as native layers and operators of Graft.
     guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
     cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft computes.
+    write,    ///< No loaded library has the operator of nodes: `graft new` starts an operator of the user's own.
     probe,    ///< The rules give no answer for some nodes: probe TensorRT.
     fuse,     ///< The network is ready for `graft build`, and `graft convert` fuses nodes to an operator of Graft.
     build,    ///< The network is ready for `graft build`.
@@ -340,6 +344,7 @@ struct NextStep {
   Kind kind = Kind::build;
   std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, of all nodes.
   std::size_t wrong = 0;  ///< Number of nodes of a `cut` that TensorRT builds and computes wrongly.
+  std::size_t first = 0;  ///< The first of the nodes of a `write`, as an index into the nodes of the report.
   friend bool operator==(const NextStep&, const NextStep&) = default;
 };
 

@@ -43,8 +43,10 @@ struct NewReport {
         field("folder", &NewReport::folder, "The folder of the project."),
         field("name", &NewReport::name, "The name of the project and of its library."),
         field("operator_name", "operator", &NewReport::operator_name, "The operator that was written."),
-        field("kind", "like", &NewReport::kind,
-              "The template of the operator: 'elementwise', 'reduction', 'two_inputs' or 'data_sizes'."),
+        field(
+            "kind", "like", &NewReport::kind,
+            "The template of the operator: 'elementwise', 'reduction', 'two_inputs' or 'data_sizes'; 'node' if it was "
+            "written from a node of a model."),
         field("was_there", "added", &NewReport::was_there,
               "Whether the project existed and the operator was added to it."),
         field("files", &NewReport::files, "The files that were written or changed, relative to the folder, sorted."),

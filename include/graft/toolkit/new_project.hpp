@@ -24,12 +24,20 @@ struct NewProject {
   /// operator is added.
   std::filesystem::path folder;
   std::string kind = "elementwise";  ///< The template of the operator, one of project_kinds().
-  std::string operator_name = {};    ///< "BetaSwish"; empty, only in a new project: the name in the template.
+  /// "BetaSwish". Empty: the name in the template, only in a new project; with a node, the node's operator.
+  std::string operator_name = {};
+  /// A model with a node for whose operator the project is written, instead of the template. The definition has the
+  /// node's ports, with types and ranks as far as they are known, and its attributes, with its values as defaults; the
+  /// kernels have to be written. Empty: none.
+  std::filesystem::path model = {};
+  std::string node = {};  ///< The name of the node, or of its first output if it has no name.
 };
 
 /// Writes the project completely or not at all. Where the folder is already a project of this function, adds the named
 /// operator: its folder, and its line in the list of operators. Throws Error for a folder with other contents or that
-/// cannot be written, for an operator that exists already, and for a name that C++, CMake, ONNX or Graft reserves.
+/// cannot be written, for an operator that exists already, and for a name that C++, CMake, ONNX or Graft reserves; for
+/// a node that is not in the model, or whose operator needs no definition of a user, because ONNX or Graft has it; and
+/// the errors of load().
 [[nodiscard]] GRAFT_API NewReport write_project(const NewProject& project);
 
 }  // namespace graft::toolkit

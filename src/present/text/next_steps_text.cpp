@@ -292,6 +292,12 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
                           report::problem_text(step.nodes, step.wrong))};
+    case Kind::write: {
+      const NodeRef& node = report.nodes[step.first].node;
+      return {fmt::format("graft new my_ops --from {} --node {}", shell_path(model), shell_argument(node.name)),
+              fmt::format("starts an operator of your own for {}, with the ports and attributes of the node",
+                          count_text(step.nodes, report.nodes[step.first].op + " node"))};
+    }
     case Kind::probe:
       return {fmt::format("graft inspect {}{}{}{}", file, is_converted ? " --convert" : "",
                           toolkit::trial_options(report.trials), library_options()),

@@ -8,8 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from conftest import ENVIRONMENT
+from onnx import TensorProto, helper
 
 SOURCE = Path(__file__).with_name("own_operators.cpp")
 
@@ -304,6 +307,71 @@ def test_a_second_operator_is_tested_as_the_first(prefix: Path, with_second: Pat
         "second_one/second_one_network.py has a node NoneOfIts, which is no operator of my_two_inputs.inc"
         in done.stdout
     )
+
+
+@pytest.fixture
+def with_blend(prefix: Path, project: Path) -> Iterator[Path]:
+    """Adds the operator of a node of an unknown domain to the project, next to blend.onnx."""
+    operators = (project / f"{project.name}.inc").read_text()
+    node = helper.make_node(
+        "Blend",
+        ["left", "right"],
+        ["y"],
+        name="blend",
+        domain="acme",
+        alpha=0.75,
+        steps=2,
+        scales=[1, 3],
+        mode="linear",
+    )
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("left", "right", "y")]
+    graph = helper.make_graph([node], "network", ports[:2], ports[2:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    onnx.save(model, str(project.parent / "blend.onnx"))
+    passes(prefix, project.parent, "graft", "new", project.name, "--from", "blend.onnx", "--node", "blend")
+    yield project
+    (project / f"{project.name}.inc").write_text(operators)
+    shutil.rmtree(project / "blend")
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_an_operator_of_a_node_is_compiled_and_waits_for_its_kernel(prefix: Path, with_blend: Path) -> None:
+    passes(prefix, with_blend, "cmake", "--build", "build")
+    done = run(prefix, with_blend, "ctest", "--test-dir", "build", "--output-on-failure")
+    assert done.returncode != 0
+    assert "Blend: its reference kernel is not written yet: blend/blend_cpu.cpp" in done.stdout
+    assert "CPU: " in done.stdout and "no case" not in done.stdout
+
+    kernel = with_blend / "blend" / "blend_cpu.cpp"
+    text = kernel.read_text()
+    stub = re.search(r"    return graft::unsupported\(\n?.*;\n", text)
+    assert stub, text
+    written = """    if (op.mode != BlendMode::linear || op.steps != 2 || op.scales != std::vector<std::int64_t>{1, 3}) {
+      return graft::unsupported("other attributes");
+    }
+    for (std::int64_t i = 0; i < problem.inputs[0].extents.element_count(); ++i) {
+      y[i] = graft::ops::store<Element>(
+          op.alpha * graft::ops::load(x1[i], 1) + (1 - op.alpha) * graft::ops::load(x2[i], 1), 1);
+    }
+    return {};
+"""
+    text = text.replace(stub[0], written).replace(
+        "graft::Status my_two_inputs::run", "using my_two_inputs::BlendMode;\n\ngraft::Status my_two_inputs::run"
+    )
+    kernel.write_text(text)
+    passes(prefix, with_blend, "cmake", "--build", "build")
+    told = passes(prefix, with_blend, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
+    assert "my_two_inputs_commands tests neither function nor fusion of Blend" in told
+
+    # The node of the domain acme is the library's operator.
+    left, right = np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.full((2, 3), 8, np.float32)
+    np.savez(with_blend.parent / "in.npz", left=left, right=right)
+    library = ("--operators", with_blend / "build" / f"lib{with_blend.name}.so")
+    command = ("graft", "run", "blend.onnx", "-i", "in.npz", "-o", "out.npz", "--kernels", "own", *library)
+    passes(prefix, with_blend.parent, *command)
+    with np.load(with_blend.parent / "out.npz") as out:
+        np.testing.assert_allclose(out["y"], 0.75 * left + 0.25 * right, rtol=1e-6)
 
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)

@@ -1,0 +1,539 @@
+// The texts follow the templates of `graft new`, whose files have the same names and the same order of members.
+#include "toolkit/operator_from_node.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "core/shell_quoted.hpp"
+#include "graft/error.hpp"
+#include "graft/setting.hpp"
+#include "onnx/node_ref.hpp"
+#include "onnx/operator_name.hpp"
+#include "onnx/tensor_data.hpp"
+
+namespace graft::toolkit {
+namespace {
+
+/// The largest size of a dimension in a case, and the size of a dynamic dimension.
+constexpr std::int64_t largest_size = 16;
+constexpr std::int64_t usual_size = 2;
+
+/// A tensor of the node.
+struct NodePort {
+  std::string name;
+  DType dtype = DType::f32;
+  bool has_shared_type = true;  ///< Whether the port has the types of the constraint T.
+  const onnx::Value* value = nullptr;
+
+  [[nodiscard]] std::string type() const {
+    return has_shared_type ? R"("T")"
+                           : fmt::format("graft::DType::{}", dtype == DType::boolean ? "boolean" : to_string(dtype));
+  }
+  /// Returns the C++ type of an element. Kernels compute 16-bit numbers through `Element`, the type of the constraint
+  /// T.
+  [[nodiscard]] std::string_view element() const {
+    if (has_shared_type) return "Element";
+    switch (dtype) {
+      case DType::f32: return "float";
+      case DType::u8: return "std::uint8_t";
+      case DType::i32: return "std::int32_t";
+      case DType::i64: return "std::int64_t";
+      case DType::boolean: return "bool";
+      default: return "void";
+    }
+  }
+};
+
+struct NodePorts {
+  std::vector<NodePort> inputs;
+  std::vector<NodePort> outputs;
+};
+
+std::string in_quotes(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return quoted + '"';
+}
+
+/// Returns the text as the rest of a comment.
+std::string comment_text(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, ' ');
+  return text;
+}
+
+bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Returns a text as the name of a member or a value of an enumeration: other characters become `_`, and keywords and
+/// members of every definition get the suffix `_`.
+std::string identifier(std::string_view text) {
+  static const std::set<std::string, std::less<>> taken = {
+      "attributes", "accepts",  "and",    "auto",     "bool",     "break",   "case",     "catch",     "char",
+      "check",      "class",    "const",  "continue", "constant", "default", "delete",   "do",        "doc",
+      "double",     "else",     "enum",   "explicit", "export",   "extern",  "false",    "float",     "for",
+      "friend",     "function", "goto",   "if",       "inline",   "int",     "long",     "mutable",   "name",
+      "namespace",  "new",      "not",    "operator", "or",       "ports",   "private",  "protected", "public",
+      "register",   "requires", "return", "short",    "signed",   "sizeof",  "source",   "static",    "struct",
+      "switch",     "template", "this",   "throw",    "true",     "try",     "types",    "typedef",   "typename",
+      "union",      "unsigned", "using",  "version",  "virtual",  "void",    "volatile", "while",     "workspace",
+      "xor"};
+  std::string name;
+  for (const char c : text) {
+    const char next = is_letter_or_digit(c) ? c : '_';
+    if (next != '_' || name.empty() || name.back() != '_') name += next;
+  }
+  while (!name.empty() && name.front() == '_') name.erase(name.begin());
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name.insert(0, "value_");
+  if (name.back() == '_') name.pop_back();
+  return taken.contains(name) ? name + '_' : name;
+}
+
+std::optional<int> rank_of(const onnx::Value& value) {
+  const auto rank = value.rank();
+  return rank ? std::optional(static_cast<int>(*rank)) : std::nullopt;
+}
+
+/// Returns the shape for the documentation: "N,C,H,W", "any" for an unknown rank.
+std::string shape_words(const onnx::Value& value) {
+  static constexpr std::array<std::string_view, 5> words = {"scalar", "N", "N,C", "N,C,L", "N,C,H,W"};
+  const std::optional<int> rank = rank_of(value);
+  if (!rank) return "any";
+  if (static_cast<std::size_t>(*rank) < words.size()) return std::string(words[static_cast<std::size_t>(*rank)]);
+  std::vector<std::string> names;
+  for (int i = 0; i < *rank; ++i) names.push_back(fmt::format("D{}", i));
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string described(const onnx::Value& value) {
+  return fmt::format("{}: {}{}", value.name, value.type ? to_string(*value.type) : "of unknown type",
+                     value.shape ? to_string(*value.shape) : " of unknown shape");
+}
+
+std::vector<NodePort> make_ports(const onnx::Node& node, const std::vector<onnx::Value*>& values, char letter) {
+  std::vector<NodePort> ports;
+  std::size_t count = values.size();
+  while (count > 0 && values[count - 1] == nullptr) --count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const onnx::Value* value = values[i];
+    if (value == nullptr) {
+      throw Error(fmt::format(
+          "{}: its {} {} is left out, and a definition from a node has no optional ports\nWrite the operator from a "
+          "template: docs/guide/operator_definition.md describes optional inputs",
+          onnx::describe(node), letter == 'x' ? "input" : "output", i));
+    }
+    NodePort port{.name = count == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, i + 1), .value = value};
+    if (value->type) {
+      const std::optional<DType> dtype = onnx::to_dtype(*value->type);
+      const bool is_double = *value->type == onnx::ElementType::f64;
+      if (!dtype && !is_double) {
+        throw Error(fmt::format("{}: '{}' is of type {}, which a plugin of TensorRT cannot have", onnx::describe(node),
+                                value->name, to_string(*value->type)));
+      }
+      port.dtype = dtype.value_or(DType::f32);  // TensorRT computes f64 in f32
+      if (is_quantized(port.dtype)) {
+        throw Error(
+            fmt::format("{}: '{}' is of type {}, which needs a scale\nWrite the operator from a template: "
+                        "docs/guide/operator_definition.md describes scales",
+                        onnx::describe(node), value->name, to_string(*value->type)));
+      }
+      port.has_shared_type = is_floating_point(port.dtype);
+    }
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
+NodePorts ports_of(const onnx::Node& node) {
+  NodePorts ports{make_ports(node, node.inputs, 'x'), make_ports(node, node.outputs, 'y')};
+  if (ports.inputs.empty() || ports.outputs.empty()) {
+    throw Error(fmt::format("{}: it has {} inputs and {} outputs, and an operator has at least one of each",
+                            onnx::describe(node), ports.inputs.size(), ports.outputs.size()));
+  }
+  // The types of a node follow from its inputs: ports of the type of the first floating-point input share its types.
+  const auto shared = std::ranges::find_if(ports.inputs, &NodePort::has_shared_type);
+  const std::optional<DType> dtype = shared == ports.inputs.end() ? std::nullopt : std::optional(shared->dtype);
+  for (std::vector<NodePort>* each : {&ports.inputs, &ports.outputs}) {
+    for (NodePort& port : *each) port.has_shared_type = port.has_shared_type && port.dtype == dtype;
+  }
+  return ports;
+}
+
+/// An attribute of the node as a member of the definition.
+struct NodeMember {
+  std::string attribute;
+  std::string member;
+  std::string type;
+  std::string value;
+  std::string enumeration = {};  ///< The definition of the enumeration of a string; empty for others.
+};
+
+std::string float_text(float value) {
+  if (!std::isfinite(value)) {
+    const char* const sign = std::signbit(value) ? "-" : "";
+    return fmt::format("{}std::numeric_limits<float>::{}()", sign, std::isnan(value) ? "quiet_NaN" : "infinity");
+  }
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) return text;
+  return text + "F";
+}
+
+NodeMember member_of(const std::string& attribute, const AttributeValue& value, const std::string& definition) {
+  NodeMember made{.attribute = attribute, .member = identifier(attribute), .type = "", .value = ""};
+  if (const auto* number = std::get_if<float>(&value)) {
+    made.type = "float";
+    made.value = float_text(*number);
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    made.type = "std::int64_t";
+    made.value = fmt::format("{}", *integer);
+  } else if (const auto* numbers = std::get_if<std::vector<float>>(&value)) {
+    made.type = "std::vector<float>";
+    std::vector<std::string> texts;
+    for (const float each : *numbers) texts.push_back(float_text(each));
+    made.value = fmt::format("{{{}}}", fmt::join(texts, ", "));
+  } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) {
+    made.type = "std::vector<std::int64_t>";
+    made.value = fmt::format("{{{}}}", fmt::join(*integers, ", "));
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    std::string kind = made.member;
+    kind.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(kind.front())));
+    made.type = definition + kind;
+    const std::string choice = identifier(*text);
+    made.value = fmt::format("{}::{}", made.type, choice);
+    made.enumeration = fmt::format(
+        "/// The strings that the attribute {0} may have. The node has {3}: add the others.\n"
+        "enum class {1} : std::uint8_t {{ {2} }};\n"
+        "constexpr std::array<graft::Choice<{1}>, 1> choices({1} /*tag*/) {{\n"
+        "  return {{{{{{{3}, {1}::{2}}}}}}};\n"
+        "}}\n\n",
+        attribute, made.type, choice, in_quotes(*text));
+  }
+  return made;
+}
+
+/// The members for the node's attributes, and the names of attributes that no operator has.
+struct NodeMembers {
+  std::vector<NodeMember> members;
+  std::vector<std::string> left_out;
+};
+
+NodeMembers members_of(const onnx::Node& node, const std::string& definition) {
+  NodeMembers found;
+  for (const auto& [name, attribute] : node.attributes) {
+    // TensorRT's parser selects the plugin by these attributes.
+    if (name == "plugin_version" || name == "plugin_namespace") continue;
+    if (const std::optional<AttributeValue> value = attribute.value()) {
+      found.members.push_back(member_of(name, *value, definition));
+    } else {
+      found.left_out.push_back(fmt::format("{} ({})", name, attribute.kind()));
+    }
+  }
+  return found;
+}
+
+/// Returns an expression for the shape of an output: the shape of the node's output, written with those of its inputs.
+std::string shape_expression(const NodePort& output, const std::vector<NodePort>& inputs) {
+  const auto& shape = output.value->shape;
+  if (!shape) return "inputs[0]";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].value->shape == shape) return fmt::format("inputs[{}]", i);
+  }
+  std::vector<std::string> sizes;
+  for (const Dim& size : *shape) {
+    std::string text = size.is_constant() ? fmt::format("{}", size.value()) : "";
+    for (std::size_t i = 0; i < inputs.size() && text.empty(); ++i) {
+      const auto& given = inputs[i].value->shape;
+      const auto at = given ? std::find(given->begin(), given->end(), size) : decltype(given->begin())();
+      if (given && at != given->end()) text = fmt::format("inputs[{}][{}]", i, at - given->begin());
+    }
+    if (text.empty()) return "inputs[0]";
+    sizes.push_back(std::move(text));
+  }
+  return fmt::format("graft::Shape{{{}}}", fmt::join(sizes, ", "));
+}
+
+/// Returns the version by which TensorRT's parser selects the plugin of the node.
+std::string version_of(const onnx::Node& node) {
+  const std::string version = node.string_or("plugin_version", "1");
+  const bool is_number = !version.empty() && version.size() < 6 && version.front() != '0' &&
+                         std::ranges::all_of(version, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return is_number ? version : "1";
+}
+
+std::string definition_text(const onnx::Node& node, const NodePorts& ports, const OperatorNames& names) {
+  const NodeMembers attributes = members_of(node, names.definition);
+  const std::string op = comment_text(onnx::qualified_operator_name(node));
+  std::string enumerations;
+  std::string members;
+  std::vector<std::string> declared;
+  for (const NodeMember& each : attributes.members) {
+    enumerations += each.enumeration;
+    members += fmt::format("  {} {} = {};\n", each.type, each.member, each.value);
+    declared.push_back(fmt::format("graft::attribute({}, &{}::{}, \"write what it does\")", in_quotes(each.attribute),
+                                   names.definition, each.member));
+  }
+  const std::string left_out =
+      attributes.left_out.empty()
+          ? ""
+          : fmt::format("  // Not among the attributes, because no field of a plugin has their types: {}.\n",
+                        comment_text(fmt::format("{}", fmt::join(attributes.left_out, ", "))));
+  std::vector<std::string> ports_text;
+  std::string ranks;
+  for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
+    const NodePort& port = ports.inputs[i];
+    ports_text.push_back(fmt::format("graft::input(\"{}\", {}, \"{}\", {})", port.name, port.type(),
+                                     shape_words(*port.value), in_quotes(described(*port.value))));
+    if (const std::optional<int> rank = rank_of(*port.value)) {
+      ranks += fmt::format(
+          "    if (inputs[{0}].size() != {1}) {{\n"
+          "      throw std::invalid_argument(\"`{2}` has rank \" + std::to_string(inputs[{0}].size()) + \", allowed is "
+          "{1}\");\n"
+          "    }}\n",
+          i, *rank, port.name);
+    }
+  }
+  std::vector<std::string> shapes;
+  for (const NodePort& port : ports.outputs) {
+    ports_text.push_back(fmt::format("graft::output(\"{}\", {}, \"{}\", {})", port.name, port.type(),
+                                     shape_words(*port.value), in_quotes(described(*port.value))));
+    shapes.push_back(shape_expression(port, ports.inputs));
+  }
+  const bool has_shared_type = std::ranges::any_of(ports.inputs, &NodePort::has_shared_type);
+  const std::string types = has_shared_type ? "    using enum graft::DType;\n"
+                                              "    return std::array{graft::TypeConstraint(\"T\", f32, f16, bf16)};\n"
+                                            : "    return std::array<graft::TypeConstraint, 0>{};\n";
+  return fmt::format(
+      R"(// {definition}: the operator of {node}.
+// `graft convert` and `graft build` with this library replace each node of the operator, whatever its domain.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "graft/operator/define_operator.hpp"
+
+namespace {space} {{
+
+{enumerations}struct {definition} {{
+  static constexpr auto name = {name};
+  static constexpr int version = {version};
+  static constexpr auto doc = "Write what the operator computes.";
+  static constexpr auto source = {source};
+  static constexpr auto why_plugin = "neither ONNX nor TensorRT has the operator";
+
+{members}{left_out}{gap}  /// The defaults are the values of the node.
+  static constexpr auto attributes() {{
+    return std::tuple{{{attributes}}};
+  }}
+  static constexpr auto ports() {{
+    return std::array{{{ports}}};
+  }}
+  /// The types that each name in the ports may have.
+  static constexpr auto types() {{
+{types}  }}
+  /// Infers the shape of each output. Write how the shapes follow from those of the inputs: these fit the node.
+  static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {{
+{ranks}    return {{{shapes}}};
+  }}
+  // Write `check` for sizes that are known only at run time, and `function` with standard ONNX operators that compute
+  // the same: docs/guide/operator_definition.md describes both.
+}};
+
+graft::Status run(const {definition}& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                  const graft::CpuContext& context);
+std::span<const graft::Variant<{definition}>> cuda_kernels(const {definition}& op);
+
+}}  // namespace {space}
+)",
+      fmt::arg("definition", names.definition), fmt::arg("node", comment_text(onnx::describe(node))),
+      fmt::arg("version", version_of(node)), fmt::arg("space", names.space), fmt::arg("enumerations", enumerations),
+      fmt::arg("name", in_quotes(node.op_type)), fmt::arg("source", in_quotes(op)), fmt::arg("members", members),
+      fmt::arg("left_out", left_out), fmt::arg("gap", members.empty() && left_out.empty() ? "" : "\n"),
+      fmt::arg("attributes", fmt::format("{}", fmt::join(declared, ",\n                      "))),
+      fmt::arg("ports", fmt::format("{}", fmt::join(ports_text, ",\n                      "))),
+      fmt::arg("types", types), fmt::arg("ranks", ranks),
+      fmt::arg("shapes", fmt::format("{}", fmt::join(shapes, ", "))));
+}
+
+std::string not_written(const OperatorNames& names, std::string_view kernel, std::string_view suffix) {
+  return fmt::format("return graft::unsupported(\"{}: its {} is not written yet: {}/{}{}\");", names.definition, kernel,
+                     names.folder, names.folder, suffix);
+}
+
+std::string reference_text(const NodePorts& ports, const OperatorNames& names) {
+  const auto shared = std::ranges::find_if(ports.inputs, &NodePort::has_shared_type);
+  const bool has_shared_type = shared != ports.inputs.end();
+  const std::string indent = has_shared_type ? "    " : "  ";
+  std::string pointers;
+  for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
+    pointers += fmt::format("{}[[maybe_unused]] const auto* {} = static_cast<const {}*>(buffers.inputs[{}]);\n", indent,
+                            ports.inputs[i].name, ports.inputs[i].element(), i);
+  }
+  for (std::size_t i = 0; i < ports.outputs.size(); ++i) {
+    pointers += fmt::format("{}[[maybe_unused]] auto* {} = static_cast<{}*>(buffers.outputs[{}]);\n", indent,
+                            ports.outputs[i].name, ports.outputs[i].element(), i);
+  }
+  const std::string unwritten = indent + not_written(names, "reference kernel", "_cpu.cpp") + "\n";
+  const std::string body =
+      has_shared_type
+          ? fmt::format(
+                "  return graft::ops::dispatch(problem.inputs[{}].dtype, [&](auto element) -> graft::Status {{\n"
+                "    using Element = decltype(element);\n"
+                "    // graft::ops::load(x[i], 1) reads an element as double, graft::ops::store<Element>(value, 1) "
+                "rounds one.\n"
+                "{}{}  }});\n",
+                shared - ports.inputs.begin(), pointers, unwritten)
+          : pointers + unwritten;
+  return fmt::format(
+      R"(// Reference kernel of {0}: write the computation here, in double. problem.inputs[0].extents has the sizes.
+#include "{1}/{1}.hpp"
+#include "ops/reference.hpp"
+
+graft::Status {2}::run([[maybe_unused]] const {0}& op, [[maybe_unused]] const graft::Problem& problem,
+                       [[maybe_unused]] const graft::Buffers& buffers,
+                       [[maybe_unused]] const graft::CpuContext& context) {{
+{3}}}
+)",
+      names.definition, names.folder, names.space, body);
+}
+
+std::string cuda_text(const OperatorNames& names) {
+  return fmt::format(
+      R"(// CUDA kernels of {0}: write them here, in f32. The templates of `graft new` show how a kernel is launched.
+#include "{1}/{1}.hpp"
+#include "kernels/launch.cuh"
+
+namespace {2} {{
+namespace {{
+
+graft::Status fits(const {0}& /*op*/, const graft::Problem& /*problem*/) {{ return {{}}; }}
+
+graft::Status run_scalar(const {0}& /*op*/, const graft::Problem& /*problem*/, const graft::Buffers& /*buffers*/,
+                         const graft::CudaContext& /*context*/) {{
+  {3}
+}}
+
+}}  // namespace
+
+/// Returns the kernels, best first. The first one that fits a problem runs.
+std::span<const graft::Variant<{0}>> cuda_kernels(const {0}& /*op*/) {{
+  static constexpr std::array variants{{graft::Variant<{0}>{{"scalar", fits, run_scalar}}}};
+  return variants;
+}}
+
+}}  // namespace {2}
+)",
+      names.definition, names.folder, names.space, not_written(names, "CUDA kernel", "_cuda.cu"));
+}
+
+/// Returns the extents of a case: the sizes of the node, with small ones in place of dynamic and large ones.
+std::string case_extents(const onnx::Value& value) {
+  std::vector<std::int64_t> sizes;
+  if (value.shape) {
+    for (const Dim& size : *value.shape) {
+      sizes.push_back(size.is_constant() ? std::min(size.value(), largest_size) : usual_size);
+    }
+  } else {
+    sizes.assign(static_cast<std::size_t>(rank_of(value).value_or(2)), usual_size);
+  }
+  return fmt::format("{{{}}}", fmt::join(sizes, ", "));
+}
+
+std::string cases_text(const NodePorts& ports, const OperatorNames& names) {
+  const bool has_shared_type = std::ranges::any_of(ports.inputs, &NodePort::has_shared_type);
+  const auto listed = [&](std::string_view first_type) {
+    std::vector<std::string> inputs;
+    for (const NodePort& port : ports.inputs) {
+      const bool is_first = inputs.empty() && !first_type.empty();
+      const std::string fixed =
+          fmt::format("graft::DType::{}", port.dtype == DType::boolean ? "boolean" : to_string(port.dtype));
+      const std::string type = is_first ? std::string(first_type) : port.has_shared_type ? "dtype" : fixed;
+      inputs.push_back(fmt::format("{{.dtype = {}, .extents = {}}}", type, case_extents(*port.value)));
+    }
+    return fmt::format("{}", fmt::join(inputs, ",\n         "));
+  };
+  const std::string accepted = listed("");
+  // No row has this type in the place of the first input.
+  const std::string refused = listed(ports.inputs.front().has_shared_type ? "graft::DType::i32" : "graft::DType::bf16");
+  const std::string types =
+      has_shared_type ? "graft::DType::f32, graft::DType::f16, graft::DType::bf16" : "graft::DType::f32";
+  return fmt::format(
+      R"(// Cases of {0}: the problems with which its kernels are tested. Add sizes, attributes and limits of the types.
+#pragma once
+
+#include "{1}/{1}.hpp"
+#include "ops/operator_case.hpp"
+
+namespace {2} {{
+
+inline std::vector<graft::ops::OperatorCase> cases(const {0}& /*tag*/) {{
+  const auto op = graft::ops::make_operator(graft::operator_type<{0}>(), {{}});
+  std::vector<graft::ops::OperatorCase> cases;
+  const auto add = [&](const std::string& name, std::vector<graft::TensorDesc> inputs) -> graft::ops::OperatorCase& {{
+    return cases.emplace_back(graft::ops::OperatorCase{{
+        .name = name, .op = op, .inputs = std::move(inputs), .tolerance = graft::ops::f32_error(16)}});
+  }};
+  for ([[maybe_unused]] const graft::DType dtype : {{{3}}}) {{
+    add("{4}" + graft::ops::case_name({{.dtype = dtype, .extents = {{}}}}),
+        {{{5}}});
+  }}
+  [[maybe_unused]] constexpr graft::DType dtype = graft::DType::f32;
+  add("types", {{{6}}}).refused = "does not take";
+  return cases;
+}}
+
+}}  // namespace {2}
+)",
+      names.definition, names.folder, names.space, types, "node_", accepted, refused);
+}
+
+}  // namespace
+
+const onnx::Node& find_named_node(const onnx::Model& model, const std::string& name) {
+  std::vector<const onnx::Node*> found;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (node.name == name || (node.name.empty() && onnx::ref_of(node).name == name)) found.push_back(&node);
+  });
+  if (found.size() == 1) return *found.front();
+  throw Error(fmt::format("{}: {} {}: {} of the model {} this name\n`graft inspect {}` lists the nodes", model.source,
+                          setting_name(Setting::project_node), name,
+                          found.empty() ? "no node" : fmt::format("{} nodes", found.size()),
+                          found.size() > 1 ? "have" : "has", shell_path(model.source)));
+}
+
+std::string definition_name(const onnx::Node& node) {
+  std::string name = node.op_type;
+  const bool is_name = !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
+                       std::ranges::all_of(name, is_letter_or_digit) && name.find("__") == std::string::npos;
+  if (!is_name) {
+    throw Error(fmt::format("{}: no operator of a library can have the name {}, because it is a type of C++",
+                            onnx::describe(node), name));
+  }
+  name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+  return name;
+}
+
+std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names) {
+  const NodePorts ports = ports_of(node);
+  return {{".hpp", definition_text(node, ports, names)},
+          {"_cpu.cpp", reference_text(ports, names)},
+          {"_cuda.cu", cuda_text(names)},
+          {"_cases.hpp", cases_text(ports, names)}};
+}
+
+}  // namespace graft::toolkit

@@ -1,0 +1,39 @@
+// Writes the definition of an operator that has the ports and attributes of a node.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "onnx/model.hpp"
+
+namespace graft::toolkit {
+
+/// A source of an operator: `suffix` follows the name of the operator's folder, as in "blur" and "_cpu.cpp".
+struct OperatorSource {
+  std::string suffix;
+  std::string text;
+};
+
+/// The names in the sources of an operator.
+struct OperatorNames {
+  std::string space;       ///< The C++ namespace: "my_ops".
+  std::string definition;  ///< The C++ type: "Blur".
+  std::string folder;      ///< "blur".
+};
+
+/// Returns the node of this name, also in branches and bodies of loops. Throws Error where no node or several nodes
+/// have the name.
+[[nodiscard]] const onnx::Node& find_named_node(const onnx::Model& model, const std::string& name);
+
+/// Returns the C++ type for an operator: its name, beginning with an upper-case letter. Throws Error for the name of an
+/// operator that no C++ type can have.
+[[nodiscard]] std::string definition_name(const onnx::Node& node);
+
+/// Returns the definition, the kernels and the cases of an operator for a node. The types and shapes of the node's
+/// tensors have to be inferred. The kernels return an error that names the file in which to write the computation.
+/// Throws Error for a node that no definition describes: with an input left out, or with a tensor of a type that
+/// operators do not have.
+[[nodiscard]] std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names);
+
+}  // namespace graft::toolkit
