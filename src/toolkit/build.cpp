@@ -167,25 +167,27 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns an error about missing ranges with ranges for which the model can be computed in its example. In Python the
-/// example is an argument, which the engine driver writes.
+/// Returns an error about missing ranges with ranges for which the model can be computed in its example, or without an
+/// example if no such ranges were found. In Python the example is an argument, which the engine driver writes.
 EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
   EngineFailure failure = error.failure();
   const std::string_view name = setting_name(Setting::shape_ranges);
-  const std::string example = fmt::format("for example {} ", name);
+  const std::string example = fmt::format(", for example {} ", name);
   const std::size_t begin = failure.next_step.find(example);
   if (failure.kind != "shapes" || begin == std::string::npos) return error;
+  const std::size_t end = std::min(failure.next_step.find('\n', begin), failure.next_step.size());
+  const std::string driver_example = failure.next_step.substr(begin, end - begin);
   const SuggestedRanges suggested = suggest_ranges(model);
-  if (!suggested.are_computable) return error;
-  std::string ranges;
+  std::vector<std::string> ranges;
   for (const std::string& range : suggested.ranges) {
-    const std::string input = fmt::format(" {}", range.substr(0, range.rfind('=') + 1));
-    if (failure.next_step.find(input, begin) == std::string::npos) continue;
-    ranges +=
-        fmt::format("{}{} {}", ranges.empty() ? "" : " ", name, name.starts_with('-') ? shell_argument(range) : range);
+    const bool is_missing =
+        driver_example.find(fmt::format(" {}", range.substr(0, range.rfind('=') + 1))) != std::string::npos;
+    if (!suggested.are_computable || !is_missing) continue;
+    ranges.push_back(fmt::format("{} {}", name, name.starts_with('-') ? shell_argument(range) : range));
   }
-  const std::size_t from = begin + example.size() - name.size() - 1;
-  if (!ranges.empty()) failure.next_step.replace(from, failure.next_step.find('\n', from) - from, ranges);
+  failure.next_step.replace(begin, end - begin,
+                            ranges.empty() ? " of sizes for which the network is valid"
+                                           : fmt::format(", for example {}", fmt::join(ranges, " ")));
   return {error.kind(), std::move(failure)};
 }
 

@@ -174,7 +174,7 @@ struct Names {
   std::string operator_folder;
 };
 
-/// What an operator is written from: a template, or a node of a model whose types and shapes are inferred.
+/// A template from which an operator is written, or a node of a model whose types and shapes are inferred.
 struct Source {
   const TemplateOperator* kind = nullptr;
   onnx::Model model = {};

@@ -1,4 +1,4 @@
-// The texts follow the templates of `graft new`, whose files have the same names and the same order of members.
+// The sources follow the templates of `graft new`: the files have the same names, and the members the same order.
 #include "toolkit/operator_from_node.hpp"
 
 #include <fmt/format.h>
