@@ -15,7 +15,8 @@ namespace {
 void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!is_bad(nodes[i].support) || nodes[i].cause != report::library_missing) continue;
+    const bool is_missing = is_bad(nodes[i].support) && nodes[i].cause == report::library_missing;
+    if (!is_missing || onnx::is_standard_operator(nodes[i].node.domain, nodes[i].node.op)) continue;
     ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
   }
   for (const auto& [name, step] : operators) steps.push_back(step);

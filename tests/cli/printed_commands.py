@@ -205,7 +205,6 @@ def save_networks(folder):
     np.savez(folder / "wrong_names.npz", picture=np.ones((1, 3, 8, 8), np.float32))
     np.savez(folder / "inputs.npz", x=np.ones((1, 3, 8, 8), np.float32))
     (folder / "rules.yaml").write_text("- match: y = Softplus(x)\n  with: Relu\n  inputs: [x]\n")
-    (folder / "metric.sh").write_text("echo 0.5\n")
     exports = SOURCE / "tests" / "golden" / "exports"
     for name in ("network", "ssd", "l2_normalize_nhwc", "keras_network"):
         shutil.copy2(exports / f"tensorflow2.19.1_{name}.pb", folder / f"tf_{name}.pb")

@@ -79,6 +79,18 @@ TEST(NextSteps, what_a_conversion_fuses_is_offered_before_the_build) {
   EXPECT_EQ(next_steps({node(Support::refused)}, false, false, 2), (Steps{{Kind::cut, 1}}));
 }
 
+TEST(NextSteps, an_operator_that_no_library_has_is_written) {
+  NodeSupport own = node(Support::refused);
+  own.cause = report::library_missing;
+  own.op = "acme::Blur";
+  NodeSupport other = own;
+  other.op = "acme::Sharpen";
+  NodeSupport of_onnx = own;
+  of_onnx.node = {.id = "u", .name = "u", .op = "Unique", .domain = ""};
+  EXPECT_EQ(next_steps({node(Support::native), other, own, other, of_onnx}, false),
+            (Steps{{Kind::cut, 4}, {Kind::write, 1, 0, 2}, {Kind::write, 2, 0, 1}}));
+}
+
 TEST(NextSteps, a_model_without_nodes_needs_none) { EXPECT_EQ(next_steps({}, false), Steps{}); }
 
 }  // namespace
