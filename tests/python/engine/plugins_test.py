@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 from collections.abc import Callable
 
@@ -56,6 +57,21 @@ def test_one_library_under_two_names_is_loaded_once(fixture_library: pathlib.Pat
     alias = tmp_path / "alias.so"
     alias.symlink_to(fixture_library)
     assert len(drive("plugins", fixture_library, alias).result["plugin_libraries"]) == 1
+
+
+@pytest.mark.parametrize("flavor", ["rtx", "lean"])
+def test_a_copy_of_a_loaded_library_is_named(
+    flavor: str, request: pytest.FixtureRequest, fixture_library: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """TensorRT refuses the whole library, because its creators are registered; a lean runtime logs no reason."""
+    request.getfixturevalue(flavor)
+    copy = tmp_path / "copy.so"
+    shutil.copy2(fixture_library, copy)
+    done = drive("plugins", fixture_library, copy, "--tensorrt", flavor)
+    assert (done.code, done.error["cause"], done.error["library"]) == (2, "taken", str(copy))
+    assert f"refuses to load it; {fixture_library} " in done.error["message"]
+    assert f"leave out {fixture_library}" in done.error["next_step"]
+    assert flavor == "lean" or "the name, version and namespace of its FixtureIdentity" in done.error["message"]
 
 
 @pytest.mark.usefixtures("rtx")
