@@ -489,17 +489,17 @@ inline std::vector<graft::ops::OperatorCase> cases(const {0}& /*tag*/) {{
         .name = name, .op = op, .inputs = std::move(inputs), .tolerance = graft::ops::f32_error(16)}});
   }};
   for ([[maybe_unused]] const graft::DType dtype : {{{3}}}) {{
-    add("{4}" + graft::ops::case_name({{.dtype = dtype, .extents = {{}}}}),
-        {{{5}}});
+    add("node_" + std::string(graft::to_string(dtype)),
+        {{{4}}});
   }}
   [[maybe_unused]] constexpr graft::DType dtype = graft::DType::f32;
-  add("types", {{{6}}}).refused = "does not take";
+  add("types", {{{5}}}).refused = "does not take";
   return cases;
 }}
 
 }}  // namespace {2}
 )",
-      names.definition, names.folder, names.space, types, "node_", accepted, refused);
+      names.definition, names.folder, names.space, types, accepted, refused);
 }
 
 }  // namespace
