@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cmath>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -79,16 +78,16 @@ bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>
 /// Returns a text as the name of a member or a value of an enumeration: other characters become `_`, and keywords and
 /// members of every definition get the suffix `_`.
 std::string identifier(std::string_view text) {
-  static const std::set<std::string, std::less<>> taken = {
-      "attributes", "accepts",  "and",    "auto",     "bool",     "break",   "case",     "catch",     "char",
-      "check",      "class",    "const",  "continue", "constant", "default", "delete",   "do",        "doc",
-      "double",     "else",     "enum",   "explicit", "export",   "extern",  "false",    "float",     "for",
-      "friend",     "function", "goto",   "if",       "inline",   "int",     "long",     "mutable",   "name",
-      "namespace",  "new",      "not",    "operator", "or",       "ports",   "private",  "protected", "public",
-      "register",   "requires", "return", "short",    "signed",   "sizeof",  "source",   "static",    "struct",
-      "switch",     "template", "this",   "throw",    "true",     "try",     "types",    "typedef",   "typename",
-      "union",      "unsigned", "using",  "version",  "virtual",  "void",    "volatile", "while",     "workspace",
-      "xor"};
+  static constexpr std::string_view taken =
+      " accepts alignas alignof and and_eq asm attributes auto bitand bitor bool break case catch char "
+      "char16_t char32_t char8_t check class co_await co_return co_yield compl concept const "
+      "const_cast constant consteval constexpr constinit continue decltype default delete do doc "
+      "double dynamic_cast else enum explicit export extern false final float for friend function goto "
+      "if infer_shapes inline int long mutable name namespace new noexcept not not_eq nullptr operator "
+      "or or_eq override ports private protected public register reinterpret_cast requires return "
+      "short signed sizeof source static static_assert static_cast struct switch template this "
+      "thread_local throw true try typedef typeid typename types union unsigned using version virtual "
+      "void volatile wchar_t while why_plugin workspace xor xor_eq ";
   std::string name;
   for (const char c : text) {
     const char next = is_letter_or_digit(c) ? c : '_';
@@ -97,7 +96,7 @@ std::string identifier(std::string_view text) {
   while (!name.empty() && name.front() == '_') name.erase(name.begin());
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name.insert(0, "value_");
   if (name.back() == '_') name.pop_back();
-  return taken.contains(name) ? name + '_' : name;
+  return taken.find(fmt::format(" {} ", name)) == std::string_view::npos ? name : name + '_';
 }
 
 std::optional<int> rank_of(const onnx::Value& value) {
