@@ -236,6 +236,27 @@ STARTS = {
         "graft convert paddle.onnx -o paddle.graft.onnx",
         "graft convert any_size.onnx -o any_size.graft.onnx",
     ],
+    # The examples of help have files of these names, which later commands write for other networks.
+    "help of a comparison": [
+        "graft verify relu.onnx different.onnx --data wrong_names.npz",
+        "graft verify relu.onnx different.onnx --data picture=x.npy",
+        "graft verify relu.onnx relu.onnx --range y=0..1",
+        "graft verify relu.onnx",
+    ],
+    "help of a run": [
+        "graft run digits.onnx -o o.npz --no-such",
+        "graft run digits.onnx -o o.npz",
+        "graft run digits.onnx --input image=none.npz -o o.npz",
+        "graft run relu.onnx --input x=x.npy",
+    ],
+    "help of a conversion": ["graft convert digits.onnx -o n.onnx --passes no_such", "graft convert digits.onnx"],
+    "help of an inspection": ["graft inspect relu.onnx --alle", "graft inspect relu.onnx --for tensorrt-8.6"],
+    "help of a build": ["graft build relu.onnx"],
+    "help of a quantization": [
+        "graft quantize digits.onnx -o n.onnx --precision f16 --no-such",
+        "graft quantize digits.onnx -o n.onnx --precision no_such",
+    ],
+    "help of an operator's page": ["graft ops NoSuchOperator", "graft ops --reads no_such", "graft ops L2Normalise"],
     "build after a conversion with settings": [
         f"graft convert normalize.onnx -o n.own.onnx --plugin-lib libgraft_plugins.so --tensorrt rtx {RANGES}",
         "graft convert l2.onnx -o l2.own.onnx --plugin-lib libgraft_plugins.so --target sm120",
@@ -351,12 +372,6 @@ STARTS = {
         "graft quantize relu.onnx -o relu.limit.onnx --precision bf16 --limit 200",
     ],
     "nodes of a pattern": ["graft quantize digits.onnx -o d.keep.onnx --precision f16 --keep no_such"],
-    "help of a comparison": [
-        "graft verify relu.onnx different.onnx --data wrong_names.npz",
-        "graft verify relu.onnx different.onnx --data picture=x.npy",
-        "graft verify relu.onnx relu.onnx --range y=0..1",
-        "graft verify relu.onnx",
-    ],
     "comparisons": [
         "graft verify digits.onnx d.f16.onnx --rtol 1e-6 --atol 0",
         "graft verify digits.onnx detector.onnx",
@@ -364,20 +379,6 @@ STARTS = {
         "graft verify relu.onnx different.onnx --layers",
         "graft verify digits.onnx digits.pb",
     ],
-    "help of a run": [
-        "graft run digits.onnx -o o.npz --no-such",
-        "graft run digits.onnx -o o.npz",
-        "graft run digits.onnx --input image=none.npz -o o.npz",
-        "graft run relu.onnx --input x=x.npy",
-    ],
-    "help of a conversion": ["graft convert digits.onnx -o n.onnx --passes no_such", "graft convert digits.onnx"],
-    "help of an inspection": ["graft inspect relu.onnx --alle", "graft inspect relu.onnx --for tensorrt-8.6"],
-    "help of a build": ["graft build relu.onnx"],
-    "help of a quantization": [
-        "graft quantize digits.onnx -o n.onnx --precision f16 --no-such",
-        "graft quantize digits.onnx -o n.onnx --precision no_such",
-    ],
-    "help of an operator's page": ["graft ops NoSuchOperator", "graft ops --reads no_such", "graft ops L2Normalise"],
     "plugin libraries": [
         "graft plugins no_such.so",
         "graft plugins digits.onnx",
