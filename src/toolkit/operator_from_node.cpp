@@ -162,9 +162,10 @@ NodePorts ports_of(const onnx::Node& node) {
   }
   // The types of a node follow from its inputs: ports of the type of the first floating-point input share its types.
   const auto shared = std::ranges::find_if(ports.inputs, &NodePort::has_shared_type);
-  const std::optional<DType> dtype = shared == ports.inputs.end() ? std::nullopt : std::optional(shared->dtype);
+  const bool is_shared = shared != ports.inputs.end();
+  const DType dtype = is_shared ? shared->dtype : DType::f32;
   for (std::vector<NodePort>* each : {&ports.inputs, &ports.outputs}) {
-    for (NodePort& port : *each) port.has_shared_type = port.has_shared_type && port.dtype == dtype;
+    for (NodePort& port : *each) port.has_shared_type = is_shared && port.has_shared_type && port.dtype == dtype;
   }
   return ports;
 }
