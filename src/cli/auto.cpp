@@ -18,7 +18,7 @@
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/plugins.hpp"
-#include "graft/toolkit/precision.hpp"
+#include "graft/report/precision.hpp"
 #include "present/html/auto_page.hpp"
 #include "present/json/auto_json.hpp"
 #include "present/text/auto_text.hpp"

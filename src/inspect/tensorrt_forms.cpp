@@ -404,9 +404,9 @@ void add_types(const onnx::Node& node, Forms& forms) {
     forms.push_back(
         {"missing_type",
          fmt::format("'{}' is {}, a type that TensorRT does not support", value->name, to_string(*value->type)),
-         is_complex                               ? no_complex_numbers
-         : passes::find_lowering(node) != nullptr ? std::string_view()
-                                                  : other_integers});
+         is_complex                       ? no_complex_numbers
+         : passes::has_lowered_form(node) ? std::string_view()
+                                          : other_integers});
   }
   const bool casts = node.is("Cast") || node.is("CastLike");
   if (const onnx::Value* value = casts ? find_narrow(node) : nullptr) {
@@ -484,8 +484,8 @@ constexpr auto plain_forms = std::to_array<PlainForm>({
        return is_type_of(node.input(0), {onnx::ElementType::i8}) && has_computed_limit(node);
      },
      "clip_i8_computed", "it clips i8, and a limit is absent or not a constant"},
-    {"MatMul", [](const onnx::Node& node) { return rank_of(node.input(0)) == 1 && rank_of(node.input(1)) > 2; },
-     "vector_times_matrices", "it multiplies a vector by more than one matrix, which TensorRT does not support"},
+    {"MatMul", passes::multiplies_vector_by_matrices, "vector_times_matrices",
+     "it multiplies a vector by more than one matrix, which TensorRT does not support"},
     {"LayerNormalization", passes::returns_statistics, "layer_norm_outputs",
      "its outputs Mean or InvStdDev are used; TensorRT has only the normalized output"},
     {"BatchNormalization", [](const onnx::Node& node) { return node.int_or("training_mode", 0) != 0; },

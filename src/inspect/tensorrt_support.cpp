@@ -320,7 +320,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
     return first + fmt::format(fmt::runtime(advice_sized_by_data), setting_name(Setting::cut));
   }
   if (const auto advice = advice_on_type(node)) return *advice;
-  if (lowering != nullptr) return advice_to_convert();
+  if (passes::has_lowered_form(node)) return advice_to_convert();
   return advice_to_write_one();
 }
 

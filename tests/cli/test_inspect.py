@@ -355,6 +355,22 @@ def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain,
     assert judged["advice"].startswith(advice)
 
 
+def test_a_conversion_is_advised_only_for_a_form_that_it_replaces(graft, tmp_path):
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="n", hidden_size=2, input_forget=1)
+    inputs = [("x", [3, 1, 4]), ("w", [1, 8, 4]), ("r", [1, 8, 2])]
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", None)], opset=17)
+    judged = verdicts(graft("inspect", model, "--probe", "none", "--json"))["n"]
+    assert judged["verdict"] == "unsupported"
+    assert judged["advice"].startswith("no operator of Graft replaces it")
+
+
+def test_a_type_of_a_product_is_to_be_another_one(graft, tmp_path):
+    node = helper.make_node("MatMul", ["x", "x"], ["y"], name="n")
+    model = save(tmp_path / "m.onnx", [node], [("x", TensorProto.UINT32, [2, 2])], [("y", TensorProto.UINT32, [2, 2])])
+    advice = verdicts(graft("inspect", model, "--probe", "none", "--json"))["n"]["advice"]
+    assert advice.startswith("export the network with i32 or i64")
+
+
 def test_sizes_that_nobody_knows_are_question_marks(graft, tmp_path):
     """An unknown size inside an expression is a question mark too: Graft's internal names mean nothing to users."""
     constants = [helper.make_tensor("w", TensorProto.FLOAT, [2, 1, 3], [0.0] * 6)]

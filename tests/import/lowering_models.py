@@ -501,6 +501,14 @@ def einsum_capitals(rng):
     return sample("Einsum", arrays, [FLOAT], 16 * F32, equation=equation)
 
 
+def vector_times_matrices(rng):
+    inner, shape = int(rng.integers(1, 9)), rng.integers(1, 5, int(rng.integers(1, 4)))
+    dtype, limit = pick(rng, (np.float32, inner * F32), (np.float16, inner * 2.0**-10))
+    vector, matrices = real(rng, inner).astype(dtype), real(rng, *shape, inner, int(rng.integers(1, 6))).astype(dtype)
+    arguments = [pick(rng, vector, ("constant", vector)), ("open", matrices)]
+    return sample("MatMul", arguments, [TYPES[matrices.dtype]], limit)
+
+
 LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, lp_pool_of_high_powers,
     lp_pool_with_wide_padding, max_pool_indices, max_unpool,
@@ -508,6 +516,7 @@ LOWERED = {f.__name__: f for f in (
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
     non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, einsum_capitals,
+    vector_times_matrices,
 )}  # fmt: skip
 
 
@@ -719,6 +728,12 @@ def near_misses():
             "27 letters",
         ),
         "einsum_of_small_letters": (sample("Einsum", [image, image], [FLOAT], equation="abcd,abed->abce"), ""),
+        "vector_times_one_matrix": (sample("MatMul", [real(rng, 4), real(rng, 4, 3)], [FLOAT]), ""),
+        "matrices_times_vector": (sample("MatMul", [image, real(rng, 8)], [FLOAT]), ""),
+        "integers_times_matrices": (
+            sample("MatMul", [np.arange(4, dtype=np.int32), np.ones((2, 4, 3), np.int32)], [INT32]),
+            "allowed are f32, f16 and bf16",
+        ),
         "det_of_5": (sample("Det", [real(rng, 5, 5)], [FLOAT]), "5 x 5"),
         "compress_by_an_input": (
             sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0),

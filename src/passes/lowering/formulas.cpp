@@ -1,5 +1,6 @@
 // Operators that are a formula of other operators.
 //
+//   MatMul(v, m)         becomes   Squeeze(MatMul(Unsqueeze(v), m)), for a vector and more than one matrix
 //   SwiGLU(x, z)         becomes   Mul(Mul(x, Sigmoid(x)), z)
 //   Celu(x)              becomes   Cast(Celu(Cast(x))), in f16 and bf16
 //   Mod(x, y)            becomes   r = Mod<fmod=1>(x, y); Where(r * y < 0, r + y, r), for floating-point numbers
@@ -166,6 +167,17 @@ class BitwiseWriter {
 };
 
 }  // namespace
+
+std::optional<Replacement> lower_vector_product(Site& site) {
+  if (!site.is_real(0)) return site.no_type(0);
+  Replacement result;
+  // A vector on the left is a matrix of one row, whose axis the result of ONNX does not have.
+  result.line(fmt::format("row = Unsqueeze(x0, {})", result.ints("first", {0})));
+  result.line("rows = MatMul(row, x1)");
+  result.line(fmt::format("y0 = Squeeze(rows, {})", result.ints("second_to_last", {-2})));
+  result.summary = "MatMul of a matrix of one row";
+  return result;
+}
 
 std::optional<Replacement> lower_swiglu(Site& site) {
   if (!site.is_real(0)) return site.no_type(0);

@@ -119,6 +119,8 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> lowerings();
 /// Returns the first lowering of a node's operator, or null.
 [[nodiscard]] const Lowering* find_lowering(const onnx::Node& node);
+/// Returns whether a lowering of a node's operator is called for the form of the node.
+[[nodiscard]] bool has_lowered_form(const onnx::Node& node);
 
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
@@ -164,6 +166,7 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_affine_grid(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_center_crop_pad(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_vector_product(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_swiglu(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_celu(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_mod(Site& site);

@@ -33,6 +33,8 @@ constexpr std::string_view transposed_recurrence = "the same operator with layou
 constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
 
 constexpr std::array all_lowerings = {
+    Lowering{"MatMul", "a vector multiplied by more than one matrix", multiplies_vector_by_matrices,
+             "MatMul of a matrix of one row, between Unsqueeze and Squeeze", "f32, f16 or bf16", lower_vector_product},
     Lowering{"TopK", "K above 3840", has_large_k,
              "several TopK of at most 3840, each without the elements already selected",
              "a constant K; f32, f16 or bf16", lower_top_k,
@@ -271,12 +273,17 @@ std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering&
   return replacement;
 }
 
+/// Returns whether a lowering is called for a node.
+bool is_for(const Lowering& lowering, const onnx::Node& node) {
+  return node.is(lowering.op_type) && (lowering.is_refused == nullptr || lowering.is_refused(node));
+}
+
 /// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
   if (node.used_outputs().empty()) return false;
   for (const Lowering& lowering : all) {
-    if (!node.is(lowering.op_type) || (lowering.is_refused != nullptr && !lowering.is_refused(node))) continue;
+    if (!is_for(lowering, node)) continue;
     const auto replacement = write_replacement(rewriter, lowering, node, shapes);
     if (!replacement) continue;
     Proposal proposal = proposal_for(node, *replacement, reason(lowering));
@@ -308,6 +315,11 @@ const Lowering* find_lowering(const onnx::Node& node) {
   return found == all_lowerings.end() ? nullptr : found;
 }
 
+bool has_lowered_form(const onnx::Node& node) {
+  return std::any_of(all_lowerings.begin(), all_lowerings.end(),
+                     [&](const Lowering& lowering) { return is_for(lowering, node); });
+}
+
 void lower_to_native(Rewriter& rewriter) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
   // One lowering may write nodes for another, and its result may have a shape that was not known before.
@@ -318,7 +330,7 @@ void lower_to_native(Rewriter& rewriter) {
     std::vector<onnx::Node*> nodes;
     for (onnx::Graph* graph : rewriter.graphs()) {
       for (onnx::Node* node : graph->nodes()) {
-        if (find_lowering(*node) != nullptr) nodes.push_back(node);
+        if (has_lowered_form(*node)) nodes.push_back(node);
       }
     }
     if (nodes.empty()) break;

@@ -14,6 +14,9 @@ bool has_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> t
   return input != nullptr && input->type && std::find(types.begin(), types.end(), *input->type) != types.end();
 }
 
+/// Returns the rank of a value, or -1 if it is unknown.
+std::int64_t rank_of(const onnx::Value* value) { return value == nullptr ? -1 : value->rank().value_or(-1); }
+
 }  // namespace
 
 bool has_large_k(const onnx::Node& top_k) {
@@ -64,6 +67,10 @@ bool returns_statistics(const onnx::Node& layer_normalization) {
 }
 
 bool has_reduction(const onnx::Node& scatter) { return scatter.string_or("reduction", "none") != "none"; }
+
+bool multiplies_vector_by_matrices(const onnx::Node& mat_mul) {
+  return rank_of(mat_mul.input(0)) == 1 && rank_of(mat_mul.input(1)) > 2;
+}
 
 bool is_floored_real_mod(const onnx::Node& mod) {
   using enum onnx::ElementType;

@@ -39,6 +39,8 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool returns_statistics(const onnx::Node& layer_normalization);
 /// Returns whether a ScatterND or ScatterElements combines the updates with the data.
 [[nodiscard]] bool has_reduction(const onnx::Node& scatter);
+/// Returns whether a MatMul multiplies a vector by more than one matrix.
+[[nodiscard]] bool multiplies_vector_by_matrices(const onnx::Node& mat_mul);
 /// Returns whether a Mod of floating-point numbers has fmod = 0.
 [[nodiscard]] bool is_floored_real_mod(const onnx::Node& mod);
 /// Returns whether input 0 is f16 or bf16.
