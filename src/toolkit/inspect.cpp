@@ -267,6 +267,7 @@ report::InspectReport finish(Inspection&& inspection) {
   report.plain = groups_of(groups.plain, report.nodes);
   const onnx::Graph& graph = std::as_const(inspection.model).graph();
   report.opset = graph.opset();
+  report.weight_bytes = onnx::bytes_of_weights(inspection.model);
   report.inputs = model_ports(graph.inputs());
   report.outputs = model_ports(graph.outputs());
   report.node_counts = onnx::count_nodes(inspection.model);

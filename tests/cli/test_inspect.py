@@ -401,6 +401,22 @@ def test_constants_are_counted_by_themselves(graft, tmp_path):
     assert len(page["sections"][0]["rows"]) == 1
 
 
+def test_the_bytes_of_weights_include_constants_in_branches(graft, tmp_path):
+    value = helper.make_tensor("v", TensorProto.FLOAT, [4], [1.0] * 4)
+    then = subgraph([helper.make_node("Constant", [], ["t"], value=value)], [], [("t", [4])])
+    otherwise = subgraph([helper.make_node("Neg", ["x"], ["e"])], [], [("e", [4])])
+    nodes = [
+        helper.make_node("If", ["c"], ["i"], then_branch=then, else_branch=otherwise),
+        helper.make_node("Add", ["i", "w"], ["y"]),
+    ]
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [2, 1000, 4], [0.5] * 8000)
+    model = save(tmp_path / "m.onnx", nodes, [("x", [4]), ("c", TensorProto.BOOL, [])], [("y", None)], [weight])
+    answer = graft("inspect", model, "--probe", "none", "--json", "--report", tmp_path / "m.html")
+    assert answer.json["weight_bytes"] == (8000 + 4) * 4
+    assert {"name": "weights", "text": "32.0 kB"} in json.loads((tmp_path / "m.html.json").read_text())["summary"]
+    assert ", 32.0 kB of weights" in " ".join(graft("inspect", model, "--probe", "none").out.split())
+
+
 def test_function_is_judged_by_its_worst_node(graft, tmp_path):
     def model_with(inner):
         body = [helper.make_node("Relu", ["a"], ["r"]), helper.make_node(inner, ["r"], ["b"], name="inner")]

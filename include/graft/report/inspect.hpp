@@ -379,6 +379,7 @@ struct InspectReport {
   /// The release whose rules judged: `release`, or the newest measured one.
   TensorRTIdentity rules = {};
   std::int64_t opset = 0;
+  std::uint64_t weight_bytes = 0;
   std::vector<ModelPort> inputs = {};
   std::vector<ModelPort> outputs = {};
   NodeCounts node_counts = {};  ///< The nodes of `model`.
@@ -436,6 +437,8 @@ struct InspectReport {
         field(nullptr, "release", &InspectReport::named_release,
               "The release whose rules were requested; null for the newest measured release."),
         field(nullptr, "opset", &InspectReport::opset, "The version of ONNX's operators in the model."),
+        field("weight_bytes", &InspectReport::weight_bytes,
+              "The bytes of the initializers and Constant nodes of the model, including those in the bodies of nodes."),
         field("nodes", nullptr, &InspectReport::nodes, "All nodes, including those of subgraphs."),
         field("runs", &InspectReport::runs, "Whether TensorRT runs the model; None where that is not known."),
         field("counts", nullptr, &InspectReport::counts, "The number of nodes with each support."),

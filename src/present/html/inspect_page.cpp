@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/bytes_text.hpp"
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/inspect_text.hpp"
@@ -96,6 +97,7 @@ html::Report inspect_page(const report::InspectReport& report) {
   if (!release.empty()) page.summary.push_back({"release", release});
   page.summary.push_back({"judged by", answered_by(report)});
   page.summary.push_back({"opset", fmt::format("{}", report.opset)});
+  page.summary.push_back({"weights", bytes_text(report.weight_bytes)});
   add_ends(page, graph);
   page.sections.emplace_back(
       add_verdicts(page, graph, report.nodes, report.is_judged_by_rules(), release, "main graph"));

@@ -193,8 +193,8 @@ Listing inspect_text(const report::InspectReport& report, bool all) {
   const std::string origin = origin_text(report.origin);
   Listing listing;
   listing.add({{report.file.string(), Color::strong},
-               {fmt::format(": {}opset {}, {}", origin.empty() ? "" : origin + "; as ONNX: ", report.opset,
-                            nodes_text(report.node_counts))}});
+               {fmt::format(": {}opset {}, {}, {} of weights", origin.empty() ? "" : origin + "; as ONNX: ",
+                            report.opset, nodes_text(report.node_counts), bytes_text(report.weight_bytes))}});
   listing.add(io_table(report.inputs, report.outputs));
   listing.add("");
   if (!report.release.empty()) listing.add(release_text(report.rules));

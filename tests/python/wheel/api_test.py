@@ -168,6 +168,7 @@ def test_inspect(network: graft.Model) -> None:
     assert result.runs is True and result.problems == [] and sum(result.counts.values()) == len(result.nodes)
     assert [node.node.name for node in result.nodes] == [node["node"] for node in said["nodes"]]
     assert result.nodes[0].support == "native" and result.nodes[0].judge == "rule" and result.probe is None
+    assert result.weight_bytes == said["weight_bytes"] > 0
     assert graft.inspect(network, convert=True).model.node_count < result.model.node_count
 
 
