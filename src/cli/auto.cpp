@@ -17,8 +17,8 @@
 #include "cli/watch.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
-#include "graft/toolkit/plugins.hpp"
 #include "graft/report/precision.hpp"
+#include "graft/toolkit/files.hpp"
 #include "present/html/auto_page.hpp"
 #include "present/json/auto_json.hpp"
 #include "present/text/auto_text.hpp"
@@ -65,7 +65,7 @@ toolkit::AutoOptions options_of(const AutoArguments& arguments) {
     check_has_precision(arguments);
   } else {
     options.quantize = arguments.quantize;
-    options.quantize->precision = toolkit::find_precision(arguments.precision).value();
+    options.quantize->precision = report::find_precision(arguments.precision).value();
     options.quantize->engine = options.convert.engine;
   }
   return options;

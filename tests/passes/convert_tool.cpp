@@ -1,7 +1,8 @@
 // convert_tool - converts models for tests that run them in other runtimes.
 //
-// Usage: convert_tool auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...
+// Usage: convert_tool [--unproven] auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...
 //        convert_tool lowerings
+// With --unproven every rewrite is accepted, so that the other runtime alone judges it; proofs take most of the time.
 // Each of several modes has a folder of its name in OUT_FOLDER; models that several modes run are compiled once.
 // A refused model is a line `MODEL.onnx: message` on standard error, and the tool continues. Each lowering is a line on
 // standard output, with tabs: the model's name, "lowered", "rejected" or "not lowered", the operator and the message.
@@ -72,9 +73,14 @@ int main(int count, char** arguments) {
     list_lowerings();
     return 0;
   }
+  const bool is_proven = count < 2 || std::string_view(arguments[1]) != "--unproven";
+  if (!is_proven) {
+    --count;
+    ++arguments;
+  }
   if (count < 4) {
     std::fprintf(stderr,
-                 "usage: convert_tool auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...\n"
+                 "usage: convert_tool [--unproven] auto|always|never|guarded[,...] OUT_FOLDER MODEL.onnx...\n"
                  "       convert_tool lowerings\n");
     return 2;
   }
@@ -88,6 +94,7 @@ int main(int count, char** arguments) {
       try {
         graft::onnx::Model model = graft::onnx::read_onnx(path);
         graft::passes::ConvertOptions options;
+        options.prove = is_proven;
         options.plugins = mode == "always" ? Plugins::always : mode == "never" ? Plugins::never : Plugins::automatic;
         if (mode == "guarded") options.guards = {"guard_grid_sample"};
         print_lowerings_of(path.filename().string(), graft::passes::convert(engine, model, options));
