@@ -343,7 +343,8 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
   std::string message;
   const TensorDesc desc{.dtype = found.desc.dtype, .layout = found.desc.layout, .extents = expected.extents};
   if (std::ssize(found.bytes) < desc.storage_bytes()) {
-    return "found " + std::to_string(found.bytes.size()) + " bytes, allowed is the size of " + to_string(desc);
+    return "the output has " + std::to_string(found.bytes.size()) + " bytes; " + to_string(desc) + " has " +
+           std::to_string(desc.storage_bytes());
   }
   check(dispatch_every(desc.dtype, [&](auto element) -> Status {
     using Element = decltype(element);
@@ -354,19 +355,19 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
       if constexpr (is_plain_integer<Element>) {
         const std::int64_t allowed = expected.integers[static_cast<std::size_t>(linear)];
         if (static_cast<std::int64_t>(stored[at]) == allowed) return;
-        found_and_allowed = std::to_string(stored[at]) + ", allowed is " + std::to_string(allowed);
+        found_and_allowed = std::to_string(stored[at]) + ", expected " + std::to_string(allowed);
       } else {
         const double value = as_number(stored[at]);
         const double exact = linear < 0 ? 0 : static_cast<double>(expected.numbers[static_cast<std::size_t>(linear)]);
         const auto [low, rounded, high] = allowed_for<Element>(exact, tolerance, scale, absolute);
         if (value >= low && value <= high) return;
         if (std::isnan(value) && std::isnan(low)) return;
-        found_and_allowed =
-            std::to_string(value) + ", allowed is " + std::to_string(low) + " to " + std::to_string(high);
+        found_and_allowed = std::to_string(value) + ", expected " + std::to_string(low) + " to " + std::to_string(high);
       }
       if (++wrong == 1) {
-        message = (linear < 0 ? "padding, stored element " + std::to_string(at) : "element " + std::to_string(linear)) +
-                  " of " + to_string(desc) + ": found " + found_and_allowed;
+        message =
+            (linear < 0 ? "the padding at stored element " + std::to_string(at) : "element " + std::to_string(linear)) +
+            " of " + to_string(desc) + ": found " + found_and_allowed;
       }
     });
     if (wrong > 1) message += "; " + std::to_string(wrong) + " elements are wrong";
@@ -411,9 +412,10 @@ std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
 }
 
 std::string check_refusal(const OperatorCase& test, const std::string& message) {
-  if (test.refused.empty()) return "refused: " + message;
+  if (test.refused.empty()) return "the operator refuses the case: " + message;
   if (message.find(test.refused) != std::string::npos) return "";
-  return "refused with: " + message + "\nthe case expects: " + test.refused;
+  return "the operator refuses the case with: " + message +
+         "\nthe case expects a message that contains: " + test.refused;
 }
 
 }  // namespace
@@ -422,18 +424,20 @@ std::string check_coverage(const OperatorCases& all) {
   std::string lacking;
   std::set<std::string> names;
   for (const OperatorCase& test : all.cases) {
-    if (!names.insert(test.name).second) lacking += test.name + " is listed twice\n";
-    if (&test.op->type() != all.type) lacking += test.name + " is a case of another operator\n";
+    if (!names.insert(test.name).second) lacking += test.name + ": two cases have this name\n";
+    if (&test.op->type() != all.type) lacking += test.name + ": the case creates another operator\n";
   }
   for (const TypeRow& row : all.type->type_rows) {
     const bool has_case = std::any_of(all.cases.begin(), all.cases.end(), [&](const OperatorCase& test) {
       return test.refused.empty() && matching_row(*all.type, test.inputs) == &row;
     });
-    if (!has_case) lacking += "no case of " + case_name({row.formats[0].dtype, row.formats[0].layout, {}}) + "\n";
+    if (!has_case)
+      lacking +=
+          "there is no case with an input of " + case_name({row.formats[0].dtype, row.formats[0].layout, {}}) + "\n";
   }
   const bool refuses =
       std::any_of(all.cases.begin(), all.cases.end(), [](const OperatorCase& test) { return !test.refused.empty(); });
-  return refuses ? lacking : lacking + "no case that must be refused\n";
+  return refuses ? lacking : lacking + "there is no case that the operator must refuse\n";
 }
 
 std::string check_on_cpu(const OperatorCase& test) {
@@ -449,7 +453,8 @@ std::string check_on_cpu(const OperatorCase& test) {
       return "`check` refuses the case, but the reference kernel runs it";
     return check_refusal(test, status.message());
   }
-  if (!test.refused.empty()) return "not refused; the case expects: " + test.refused;
+  if (!test.refused.empty())
+    return "the operator does not refuse the case; expected a message that contains: " + test.refused;
   if (test.large || test.inputs[0].layout != Layout::linear) return "";
 
   const std::vector<HostTensor> inputs = make_inputs(test);
@@ -462,7 +467,7 @@ std::string check_on_cpu(const OperatorCase& test) {
   }
   for (HostTensor& output : outputs) output_addresses.push_back(output.bytes.data());
   const Status status = test.op->run_cpu({test.inputs, descs}, {input_addresses, output_addresses, nullptr}, in_pieces);
-  if (!status.ok()) return "the reference kernel: " + status.message();
+  if (!status.ok()) return "the reference kernel failed: " + status.message();
   const auto expected = expected_outputs(*test.op, inputs, test.shape_values);
   const OperatorType& type = test.op->type();
   const bool may_overflow = test.may_overflow || !std::all_of(inputs.begin(), inputs.end(), is_finite);

@@ -32,7 +32,7 @@ std::uint64_t hash_of(std::string_view name) {
 std::int64_t Draw::integer(const SizeRange& range) {
   const std::int64_t first = (range.least + range.step - 1) / range.step;
   const std::int64_t count = range.most / range.step - first + 1;
-  if (count <= 0) throw std::invalid_argument("the range has no number");
+  if (count <= 0) throw std::invalid_argument("the range contains no multiple of its step");
   return (first + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(count))) * range.step;
 }
 

@@ -439,7 +439,7 @@ def test_full_disk(tiny_disk, command):
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [([], "it has no weight"), ([0.5] * 215, "`kernel_weights` has 215 numbers, a weight of 8x3x3x3")],
+    [([], "it has no weights"), ([0.5] * 215, "`kernel_weights` has 215 elements; weights of shape 8x3x3x3 have 216")],
 )
 def test_drop_in_whose_weights_do_not_fit(graft, tmp_path, weights, message):
     given = {"kernel_weights": weights} if weights else {}

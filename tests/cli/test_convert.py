@@ -91,7 +91,7 @@ def test_explain_says_why_a_near_miss_was_none(graft, tmp_path):
     assert re.search(
         r"fuse_l2_normalize +L2Normalize, epsilon_mode \w+ at node '\w+' \(Div\), (\d) of \1 nodes matched", near
     )
-    assert "Clip also has an upper limit" in near
+    assert "the Clip also has an upper limit" in near
     assert not [n for n in onnx.load(tmp_path / "out.onnx").graph.node if n.domain == "graft"]
     # Passes without a rewrite are counted; -v names them.
     assert re.search(r"^\d\d other passes changed nothing; -v lists them$", answer.out, re.M)

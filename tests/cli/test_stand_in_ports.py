@@ -103,9 +103,9 @@ def test_fields_that_mean_something_else_are_refused(graft, tmp_path):
     _, (x, weight, offset), _ = golden("deformable_convolution", "f32_first")
     arrays = {"x": x, "offset": offset, "weight": weight}
     for fields, message in (
-        ({"padding": [1, 2, 1, 2]}, "`padding`: found [1, 2, 1, 2], allowed are 2 numbers"),
-        ({"bias": 1}, "`bias`: found 1, allowed is 0"),
-        ({"stride": [1]}, "`stride`: found [1], allowed are 2 numbers"),
+        ({"padding": [1, 2, 1, 2]}, "`padding` is [1, 2, 1, 2]; it must have 2 elements"),
+        ({"bias": 1}, "`bias` is 1; it must be 0"),
+        ({"stride": [1]}, "`stride` is [1]; it must have 2 elements"),
     ):
         model, inputs = write(tmp_path, "mmcv", "MMCVDeformConv2d", arrays, **fields)
         answer = graft("run", model, *inputs, "-o", tmp_path / "out.npz", "--kernels", "own", code=2)

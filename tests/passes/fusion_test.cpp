@@ -208,7 +208,7 @@ TEST(FuseNormalize, LeavesAFactorForEachColumn) {
   const auto found = converted(scaled_norm("Constant<value=float([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])>()"));
   EXPECT_EQ(operators_in(found.model)[0]->type().name, "L2Normalize");
   ASSERT_EQ(found.report.near_misses.size(), 1U);
-  EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("neither one number nor one for each channel"));
+  EXPECT_THAT(found.report.near_misses[0].reason, HasSubstr("neither one value nor one for each channel"));
 }
 
 TEST(FuseNormalize, LeavesAnotherPlaceOfEpsilon) {

@@ -52,7 +52,7 @@ def l2_normalize(
 
     Attributes:
         axes: the axes of the norm; negative axes count from the end
-        epsilon: the number that avoids a division by zero, see epsilon_mode (at least 0 and finite)
+        epsilon: the value that avoids a division by zero, see epsilon_mode (at least 0 and finite)
         epsilon_mode: the place of epsilon in the formula (max, norm, add)
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
@@ -107,10 +107,10 @@ def instance_norm(
     Tensors:
         x: a tensor of rank 3 to 5 (N,C,spatial...)
         scale: the factor of each channel; if absent, the attribute scales (C)
-        bias: the summand of each channel; if absent, the attribute bias (C)
+        bias: the bias of each channel; if absent, the attribute bias (C)
 
     Attributes:
-        epsilon: the number that is added to the variance (at least 0 and finite)
+        epsilon: the value that is added to the variance (at least 0 and finite)
         activation: the activation that is applied after the normalization (none, relu, leaky_relu)
         alpha: the slope of leaky_relu for negative y (finite)
         scales: the factor of each channel, if the input scale is absent; if empty, 1
@@ -145,7 +145,7 @@ def convolution(
     y_scale: float = 1.0,
     weight_scale: Sequence[float] = (),
 ) -> torch.Tensor:
-    """y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. Sums are held in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each channel of y.
+    """y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. Sums are accumulated in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each channel of y.
 
     Tensors:
         x: the tensor to convolve (N,C,spatial with 1 to 3 spatial axes)
@@ -156,12 +156,12 @@ def convolution(
     Attributes:
         num_output: the number of channels of y; with 0, it follows from the input weight (at least 0)
         kernel: the size of the window along each spatial axis; if empty, it follows from the input weight (at least 1)
-        stride: the step of the window along each spatial axis; if empty, 1 (at least 1)
-        pad: the number of zeros added before each spatial axis, followed by the numbers after each, or one number per axis for both sides; if empty, 0 (at least 0)
+        stride: the stride of the window along each spatial axis; if empty, 1 (at least 1)
+        pad: the number of zeros added before each spatial axis, followed by the number added after each, or one value per axis for both sides; if empty, 0 (at least 0)
         dilation: the distance between elements of the window along each spatial axis; if empty, 1 (at least 1)
         group: the number of groups of channels, which are convolved separately (at least 1)
         activation: the activation that is applied to the sums (none, relu, relu6, leaky_relu)
-        alpha: the slope of leaky_relu for negative numbers
+        alpha: the slope of leaky_relu for negative values
         kernel_weights: the weights, row-major (num_output, channels / group, window), if the input weight is absent
         bias_weights: the bias of each channel of y, if the input bias is absent; if empty, 0
         allow_tf32: whether f32 is multiplied in TF32, which has 10 bits of fraction (at least 0 and at most 1)
@@ -195,7 +195,7 @@ def upsampling(
 
     Attributes:
         mode: the method by which values between elements are interpolated (nearest, linear, cubic)
-        scales: the output size divided by the input size, one number for all spatial axes or one for each (more than 0 and finite)
+        scales: the output size divided by the input size, one value for all spatial axes or one for each (more than 0 and finite)
         sizes: the output sizes of the spatial axes, instead of scales (at least 1 and at most 1.07374e+09)
         coordinate_mode: the formula for the position of an output element in the input (half_pixel, align_corners, asymmetric)
         nearest_mode: for the mode nearest, the rounding that selects the neighbor (floor, round_prefer_floor, round_prefer_ceil, ceil)
@@ -225,9 +225,9 @@ def padding(
         x: a tensor of any rank up to 8 (any)
 
     Attributes:
-        pads: the number of elements to add before each axis, followed by the numbers after each axis; negative numbers crop (at least -2.14748e+09 and at most 2.14748e+09)
+        pads: the number of elements to add before each axis, followed by the number to add after each axis; negative values crop (at least -2.14748e+09 and at most 2.14748e+09)
         mode: the rule by which x continues outside its axes (constant, reflect, symmetric, edge, wrap)
-        value: for the mode constant, the value outside x
+        value: the value outside x in the mode constant
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
 
@@ -286,7 +286,7 @@ def normalize(
     Attributes:
         across_spatial: 1 computes one norm for each item, 0 one for each pixel (at least 0 and at most 1)
         channel_shared: 1 means one factor for all channels, 0 one for each channel (at least 0 and at most 1)
-        epsilon: the number that is added to the sum of squares (at least 0 and finite)
+        epsilon: the value that is added to the sum of squares (at least 0 and finite)
         weights: the factors, if the input scale is absent; if empty, 1
         x_scale: i8 and f8e4m3fn only: the real value of 1 in x (more than 0 and finite)
         y_scale: i8 and f8e4m3fn only: the real value of 1 in y (more than 0 and finite)
@@ -322,7 +322,7 @@ def region_align(
         mode: the way in which the samples of a bin are combined (avg, max)
         output_height: the number of rows of bins (at least 1 and at most 32768)
         output_width: the number of columns of bins (at least 1 and at most 32768)
-        sampling_ratio: the number of samples along each side of a bin; 0 stands for the length of the side in pixels, rounded up (at least 0 and at most 32768)
+        sampling_ratio: the number of samples along each side of a bin; 0 means the length of the side in pixels, rounded up (at least 0 and at most 32768)
         spatial_scale: the size of the map divided by the size of the image to which regions refer (more than 0 and finite)
 
     Returns y (R,C,output_height,output_width): the pooled map of each region
@@ -349,7 +349,7 @@ def scatter_reduce_nd(
 
     Attributes:
         reduction: the operation that combines updates with data; without a reduction, use TensorRT's own layer (add, mul, min, max)
-        deterministic: 1 sorts updates by their index and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
+        deterministic: 1 sorts updates by their index and reduces them in order, so that every run computes the same bits; 0 allows floating-point values to be added in any order, and in their own type (at least 0 and at most 1)
 
     Returns y (as data): the data after the updates
 
@@ -377,7 +377,7 @@ def scatter_reduce_elements(
     Attributes:
         reduction: the operation that combines updates with data; without a reduction, use TensorRT's own layer (add, mul, min, max)
         axis: the axis of the indices; negative axes count from the last one
-        deterministic: 1 sorts updates by their target and reduces them in order, so that every run computes the same bits; 0 allows floating-point numbers to be added in any order, and in their own type (at least 0 and at most 1)
+        deterministic: 1 sorts updates by their target and reduces them in order, so that every run computes the same bits; 0 allows floating-point values to be added in any order, and in their own type (at least 0 and at most 1)
 
     Returns y (as data): the data after the updates
 
@@ -421,13 +421,13 @@ def causal_conv_with_state(
     activation: Literal["none", "silu", "swish"] = "none",
     in_place: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state of the chunk before it. Sums are held in f32. silu and swish are z / (1 + exp(-z)).
+    """y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state of the chunk before it. Sums are accumulated in f32. silu and swish are z / (1 + exp(-z)).
 
     Tensors:
         x: the sequence or, if it is computed in chunks, its next chunk (N,C,L)
-        weight: the factors of each channel; the last one is for the newest element (C,1,K)
-        bias: the bias that is added to the sums; zeros if it is absent or empty (C)
-        past_state: the elements before x; zeros if it is absent (N,C,K-1)
+        weight: the factors of each channel; the last factor is for the newest element (C,1,K)
+        bias: the bias that is added to the sums; 0 if the input is absent or empty (C)
+        past_state: the elements before x; 0 if the input is absent (N,C,K-1)
 
     Attributes:
         activation: the activation that is applied to the sums (none, silu, swish)
@@ -448,7 +448,7 @@ def multi_scale_deformable_attention(
     *,
     points: Sequence[int] = (),
 ) -> torch.Tensor:
-    """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value adds 0, even if its weight is infinite or NaN. Positions and sums are held in f32.
+    """value holds the pixels of L feature maps, one map after the other and each row by row, in M heads of D channels. A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value adds 0, even if its weight is infinite or NaN. Positions and sums are computed in f32.
 
     Tensors:
         value: the pixels of all maps (B,S,M,D)
@@ -480,14 +480,14 @@ def deformable_convolution(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> torch.Tensor:
-    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. x is interpolated bilinearly from the four pixels around a position; pixels outside the image are 0, and a NaN position is outside. The channels of an offset group share offsets and mask. Positions are computed and sums are held in f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, and compute each f32 product from three TF32 products.
+    """y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. x is interpolated bilinearly from the four pixels around a position; pixels outside the image are 0, and a NaN position is outside. The channels of an offset group share offsets and mask. Positions are computed and sums are accumulated in f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, and compute each f32 product from three TF32 products.
 
     Tensors:
         x: the image (N,C,H,W)
         weight: the filters (K,C/group,kernel_shape)
         offset: the vertical and then the horizontal offset of each element of the window, for each pixel of y (N,offset_group*window*2,OH,OW)
-        bias: the bias that is added to the sums; zeros if it is absent or empty (K or 0)
-        mask: the factors of the samples; ones if it is absent or empty (N,offset_group*window,OH,OW or 0)
+        bias: the bias that is added to the sums; 0 if the input is absent or empty (K or 0)
+        mask: the factors of the samples; 1 if the input is absent or empty (N,offset_group*window,OH,OW or 0)
 
     Attributes:
         dilations: the vertical and the horizontal distance between elements of the window; if empty, 1 (at least 1 and at most 1.07374e+09)
@@ -495,7 +495,7 @@ def deformable_convolution(
         kernel_shape: the height and width of the window; if empty, they follow from weight (at least 1 and at most 1.07374e+09)
         offset_group: the number of groups of channels that share offsets (at least 1 and at most 1.07374e+09)
         pads: the number of rows and columns of zeros added above, left of, below and right of the image; if empty, 0 (at least 0 and at most 1.07374e+09)
-        strides: the vertical and the horizontal step of the window; if empty, 1 (at least 1 and at most 1.07374e+09)
+        strides: the vertical and the horizontal stride of the window; if empty, 1 (at least 1 and at most 1.07374e+09)
 
     Returns y (N,K,OH,OW): same type as x
 

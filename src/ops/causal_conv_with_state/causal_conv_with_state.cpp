@@ -7,9 +7,9 @@
 namespace graft::ops {
 namespace {
 
-Status refuse(std::size_t port, const Extents& found, const std::string& allowed) {
+Status refuse(std::size_t port, const Extents& found, const std::string& required) {
   return invalid_argument("CausalConvWithState: `" + std::string(CausalConvWithState::ports()[port].name) +
-                          "` has shape " + to_string(found) + ", allowed is " + allowed);
+                          "` has shape " + to_string(found) + "; it must have " + required);
 }
 
 }  // namespace
@@ -18,9 +18,10 @@ std::vector<Shape> CausalConvWithState::infer_shapes(std::span<const Shape> inpu
   for (const std::size_t port : {std::size_t{x}, std::size_t{weight}}) {
     if (inputs[port].size() == 3) continue;
     throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " +
-                                std::to_string(inputs[port].size()) + ", allowed is 3");
+                                std::to_string(inputs[port].size()) + "; the rank must be 3");
   }
-  if (inputs[weight][2] == Dim(0)) throw std::invalid_argument("`weight` has a K of 0, allowed is 1 or more");
+  if (inputs[weight][2] == Dim(0))
+    throw std::invalid_argument("the last axis of `weight`, the length K of the kernel, is 0; it must be at least 1");
   return {inputs[x], {inputs[x][0], inputs[x][1], inputs[weight][2] - 1}};
 }
 
@@ -33,13 +34,14 @@ Status CausalConvWithState::check(const Problem& problem) {
   if (from[1] > 0 && from[0] > most / from[1])
     return refuse(x, from, "at most 2147483647 channels in all items together");
   if (!(weights == Extents{from[1], 1, weights[2]}) || weights[2] > most) {
-    return refuse(weight, weights, std::to_string(from[1]) + "x1xK, a row for each channel of x");
+    return refuse(weight, weights, "shape " + std::to_string(from[1]) + "x1xK, with one row for each channel of x");
   }
   const Extents& added = problem.inputs[bias].extents;
-  if (added.element_count() > 0 && !(added == Extents{from[1]})) return refuse(bias, added, std::to_string(from[1]));
+  if (added.element_count() > 0 && !(added == Extents{from[1]}))
+    return refuse(bias, added, "shape " + std::to_string(from[1]));
   const Extents& past = problem.inputs[past_state].extents;
   const Extents& state = problem.outputs[1].extents;
-  if (past.element_count() > 0 && !(past == state)) return refuse(past_state, past, to_string(state));
+  if (past.element_count() > 0 && !(past == state)) return refuse(past_state, past, "shape " + to_string(state));
   return {};
 }
 

@@ -21,7 +21,7 @@ struct CausalConvWithState {
   static constexpr auto doc =
       "y[n,c,l] = activation(sum over k of weight[c,0,k] * s[n,c,l+k] + bias[c]), where s is past_state followed by x. "
       "present_state is the last K-1 elements of s: a sequence can be computed in chunks, each with the present_state "
-      "of the chunk before it. Sums are held in f32. silu and swish are z / (1 + exp(-z)).";
+      "of the chunk before it. Sums are accumulated in f32. silu and swish are z / (1 + exp(-z)).";
   static constexpr auto source = "ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d";
   static constexpr auto why_plugin = "TensorRT has no convolution layer with a state";
 
@@ -40,9 +40,9 @@ struct CausalConvWithState {
   static constexpr auto ports() {
     return std::array{
         input("x", "T", "N,C,L", "the sequence or, if it is computed in chunks, its next chunk"),
-        input("weight", "T", "C,1,K", "the factors of each channel; the last one is for the newest element"),
-        optional_input("bias", "T", "C", "the bias that is added to the sums; zeros if it is absent or empty"),
-        optional_input("past_state", "T", "N,C,K-1", "the elements before x; zeros if it is absent"),
+        input("weight", "T", "C,1,K", "the factors of each channel; the last factor is for the newest element"),
+        optional_input("bias", "T", "C", "the bias that is added to the sums; 0 if the input is absent or empty"),
+        optional_input("past_state", "T", "N,C,K-1", "the elements before x; 0 if the input is absent"),
         output("y", "T", "N,C,L", "the results, with the length of x"),
         output("present_state", "T", "N,C,K-1", "the state after x, which is the past_state of the next chunk")};
   }

@@ -88,17 +88,17 @@ namespace graft::ops {
     test.inputs[port].extents = found;
     test.refused = why;
   };
-  refuse(CausalConvWithState::x, {6, 9}, "`x` has rank 2, allowed is 3");
-  refuse(CausalConvWithState::weight, {6, 4}, "`weight` has rank 2, allowed is 3");
-  refuse(CausalConvWithState::weight, {5, 1, 4}, "`weight` has shape 5x1x4, allowed is 6x1xK");
-  refuse(CausalConvWithState::weight, {6, 2, 4}, "`weight` has shape 6x2x4, allowed is 6x1xK");
-  refuse(CausalConvWithState::weight, {6, 1, 0}, "`weight` has a K of 0, allowed is 1 or more");
-  refuse(CausalConvWithState::bias, {5}, "`bias` has shape 5, allowed is 6");
-  refuse(CausalConvWithState::bias, {1, 6}, "`bias` has shape 1x6, allowed is 6");
-  refuse(CausalConvWithState::past_state, {2, 6, 4}, "`past_state` has shape 2x6x4, allowed is 2x6x3");
-  refuse(CausalConvWithState::past_state, {1, 6, 3}, "`past_state` has shape 1x6x3, allowed is 2x6x3");
+  refuse(CausalConvWithState::x, {6, 9}, "`x` has rank 2; the rank must be 3");
+  refuse(CausalConvWithState::weight, {6, 4}, "`weight` has rank 2; the rank must be 3");
+  refuse(CausalConvWithState::weight, {5, 1, 4}, "`weight` has shape 5x1x4; it must have shape 6x1xK");
+  refuse(CausalConvWithState::weight, {6, 2, 4}, "`weight` has shape 6x2x4; it must have shape 6x1xK");
+  refuse(CausalConvWithState::weight, {6, 1, 0}, "the length K of the kernel, is 0; it must be at least 1");
+  refuse(CausalConvWithState::bias, {5}, "`bias` has shape 5; it must have shape 6");
+  refuse(CausalConvWithState::bias, {1, 6}, "`bias` has shape 1x6; it must have shape 6");
+  refuse(CausalConvWithState::past_state, {2, 6, 4}, "`past_state` has shape 2x6x4; it must have shape 2x6x3");
+  refuse(CausalConvWithState::past_state, {1, 6, 3}, "`past_state` has shape 1x6x3; it must have shape 2x6x3");
   add(ops[0], DType::i8, {2, 6, 9}, 4, 2, "").refused = "does not take";
-  add(ops[0], DType::f32, {1 << 16, 1 << 15, 0}, 4, 0, "_rows").refused = "allowed is at most 2147483647 channels";
+  add(ops[0], DType::f32, {1 << 16, 1 << 15, 0}, 4, 0, "_rows").refused = "it must have at most 2147483647 channels";
   add(in_place, DType::f32, {2, 6, 9}, 4, 1, "_no_state").refused =
       "`past_state` is left out; it must be f32 2x6x3, because `present_state` uses the memory of this input";
   add(in_place, DType::f32, {2, 6, 9}, 4, 2, "_empty_state").inputs[CausalConvWithState::past_state].extents = {0};

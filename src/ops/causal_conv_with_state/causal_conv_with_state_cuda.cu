@@ -302,12 +302,12 @@ Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
   const std::int64_t length = x.extents[2];
   const std::int64_t needed = std::max(width, problem.inputs[CausalConvWithState::weight].extents[2] - 1);
   if (length < needed) {
-    return unsupported("x has length " + std::to_string(length) + ", allowed is " + std::to_string(needed) +
-                       " or more");
+    return unsupported("supports x with at least " + std::to_string(needed) + " elements along the last axis, found " +
+                       std::to_string(length));
   }
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (vectors_of(length, width) <= most / std::max<std::int64_t>(x.extents[0] * x.extents[1], 1)) return {};
-  return unsupported("more than 2147483647 vectors");
+  return unsupported("supports at most 2147483647 vectors of 16 bytes in x");
 }
 
 }  // namespace

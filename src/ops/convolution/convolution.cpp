@@ -36,8 +36,9 @@ std::size_t axes_of_lists(const Convolution& op) {
 Status check_axes(const Convolution& op, std::size_t axes) {
   const auto check_list = [&](const char* name, const std::vector<std::int64_t>& list, bool twice) -> Status {
     if (list.empty() || list.size() == axes || (twice && list.size() == 2 * axes)) return {};
-    return refuse("attribute `" + std::string(name) + "`: found " + to_string(AttributeValue(list)) +
-                  ", allowed is a number for each of the " + std::to_string(axes) + " spatial axes of x");
+    return refuse("attribute `" + std::string(name) + "` is " + to_string(AttributeValue(list)) +
+                  "; it must have one element for each of the " + std::to_string(axes) + " spatial axes" +
+                  (twice ? ", or two" : ""));
   };
   if (Status status = check_list("kernel", op.kernel, false); !status.ok()) return status;
   if (Status status = check_list("stride", op.stride, false); !status.ok()) return status;
@@ -104,17 +105,19 @@ std::size_t Convolution::workspace(const Problem& problem) const {
 std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) const {
   const Shape& from = inputs[x];
   if (from.size() < 3 || from.size() > 2 + most_axes) {
-    throw std::invalid_argument("x has rank " + std::to_string(from.size()) + ", allowed is 3 to 5");
+    throw std::invalid_argument("x has rank " + std::to_string(from.size()) + "; the rank must be between 3 and 5");
   }
   const std::size_t axes = from.size() - 2;
   if (Status status = check_axes(*this, axes); !status.ok()) throw std::invalid_argument(status.message());
   const Shape* weights = inputs.size() > weight ? &inputs[weight] : nullptr;
   if (weights != nullptr && weights->size() != from.size()) {
-    throw std::invalid_argument("weight has rank " + std::to_string(weights->size()) + ", allowed is the rank of x, " +
-                                std::to_string(from.size()));
+    throw std::invalid_argument("weight has rank " + std::to_string(weights->size()) +
+                                "; it must have the rank of x, " + std::to_string(from.size()));
   }
   if (weights == nullptr && (num_output == 0 || kernel.empty())) {
-    throw std::invalid_argument("without the input weight the attributes num_output and kernel are needed");
+    throw std::invalid_argument(
+        "the input `weight` is missing, so the attributes `num_output` and `kernel` are required; connect the input, "
+        "or set both attributes");
   }
   Shape to{from[0], num_output > 0 ? Dim(num_output) : (*weights)[0]};
   for (std::size_t i = 0; i < axes; ++i) {
@@ -128,20 +131,23 @@ std::vector<Shape> Convolution::infer_shapes(std::span<const Shape> inputs) cons
 Status Convolution::check_attributes() const {
   const std::size_t axes = axes_of_lists(*this);
   if (axes > most_axes || pad.size() > 2 * most_axes) {
-    return refuse("found attributes for " + std::to_string(std::max(axes, pad.size() / 2)) +
-                  " spatial axes, allowed are 1 to 3");
+    return refuse("the attributes describe " + std::to_string(std::max(axes, pad.size() / 2)) +
+                  " spatial axes; 1 to 3 are supported");
   }
   if (axes > 0) {
     if (Status status = check_axes(*this, axes); !status.ok()) return status;
   }
   constexpr auto most = std::int64_t{1} << 31;  // The product of two such numbers fits into 64 bits.
-  for (const auto* list : {&kernel, &stride, &pad, &dilation}) {
+  for (const auto& [name, list] : {std::pair{"kernel", &kernel}, std::pair{"stride", &stride}, std::pair{"pad", &pad},
+                                   std::pair{"dilation", &dilation}}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {
-      return refuse("found " + to_string(AttributeValue(*list)) + ", allowed is less than 2147483648");
+      return refuse("attribute `" + std::string(name) + "` is " + to_string(AttributeValue(*list)) +
+                    "; each element must be less than 2147483648");
     }
   }
   if (num_output > 0 && num_output % group != 0) {
-    return refuse("num_output " + std::to_string(num_output) + " is not a multiple of group " + std::to_string(group));
+    return refuse("num_output is " + std::to_string(num_output) + "; it must be a multiple of group, " +
+                  std::to_string(group));
   }
   return {};
 }
@@ -150,25 +156,25 @@ Status Convolution::check(const Problem& problem) const {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;
   if (weights.rank() == 0) {
-    return refuse("it has no weight: neither the input `weight` nor the attribute `kernel_weights` is given");
+    return refuse("it has no weights; connect the input `weight`, or set the attribute `kernel_weights`");
   }
   const std::int64_t channels = from[1];
   const std::int64_t outputs = problem.outputs[0].extents[1];
   if (channels % group != 0 || outputs % group != 0) {
-    return refuse(std::to_string(channels) + " channels of x and " + std::to_string(outputs) +
-                  " of y, allowed are multiples of group, " + std::to_string(group));
+    return refuse("x has " + std::to_string(channels) + " channels and y has " + std::to_string(outputs) +
+                  "; both must be multiples of group, " + std::to_string(group));
   }
   Extents wanted{outputs, channels / group};
   for (int i = 2; i < from.rank(); ++i) {
     wanted.push_back(kernel.empty() ? weights[i] : kernel[static_cast<std::size_t>(i - 2)]);
   }
   if (!(weights == wanted)) {
-    return refuse("weight has shape " + to_string(weights) + ", allowed is " + to_string(wanted));
+    return refuse("weight has shape " + to_string(weights) + "; it must have shape " + to_string(wanted));
   }
   for (const std::size_t port : {std::size_t{bias}, std::size_t{scale}}) {
     const Extents& found = problem.inputs[port].extents;
     if (!(found == Extents{outputs})) {
-      return refuse(std::string(ports()[port].name) + " has shape " + to_string(found) + ", allowed is " +
+      return refuse(std::string(ports()[port].name) + " has shape " + to_string(found) + "; it must have shape " +
                     std::to_string(outputs));
     }
   }
@@ -179,25 +185,27 @@ Status Convolution::check(const Problem& problem) const {
     const std::int64_t size = from[axis] + pad_before(i) + pad_after(i, axes);
     if (weights[axis] < 1 || size < reach) {
       return refuse("spatial axis " + std::to_string(i) + " of x has " + std::to_string(size) +
-                    " elements with padding, the window reaches over " + std::to_string(reach));
+                    " elements with padding, and the window spans " + std::to_string(reach) +
+                    "; the window must not be empty or larger than the padded axis");
     }
   }
   const std::int64_t terms = wanted.element_count() / std::max<std::int64_t>(outputs, 1);
   if (problem.inputs[x].dtype == DType::i8 && terms >= 131072) {
-    return refuse("sums of " + std::to_string(terms) +
-                  " products of i8 may exceed 32 bits, allowed are at most 131071");
+    return refuse("each output element is a sum of " + std::to_string(terms) +
+                  " products of i8, which may exceed 32 bits; at most 131071 are supported");
   }
   if (!weight_scale.empty() && weight_scale.size() != 1 && static_cast<std::int64_t>(weight_scale.size()) != outputs) {
     return refuse("attribute `weight_scale` has " + std::to_string(weight_scale.size()) +
-                  " numbers, allowed is 1 or one for each of the " + std::to_string(outputs) + " channels of y");
+                  " elements; it must have 1, or one for each of the " + std::to_string(outputs) + " channels of y");
   }
   if (!bias_weights.empty() && static_cast<std::int64_t>(bias_weights.size()) != outputs) {
     return refuse("attribute `bias_weights` has " + std::to_string(bias_weights.size()) +
-                  " numbers, allowed is one for each of the " + std::to_string(outputs) + " channels of y");
+                  " elements; it must have one for each of the " + std::to_string(outputs) + " channels of y");
   }
   if (!kernel_weights.empty() && static_cast<std::int64_t>(kernel_weights.size()) != wanted.element_count()) {
-    return refuse("attribute `kernel_weights` has " + std::to_string(kernel_weights.size()) + " numbers, a weight of " +
-                  to_string(wanted) + " needs " + std::to_string(wanted.element_count()));
+    return refuse("attribute `kernel_weights` has " + std::to_string(kernel_weights.size()) +
+                  " elements; weights of shape " + to_string(wanted) + " have " +
+                  std::to_string(wanted.element_count()));
   }
   return {};
 }
@@ -404,13 +412,13 @@ std::vector<DropIn> Convolution::drop_ins() {
            .fields = {{.name = "num_output", .attribute = "num_output"},
                       number("kernel_h", "height of the window"),
                       number("kernel_w", "width of the window"),
-                      number("stride_h", "the vertical step; 1 if it is not given"),
-                      number("stride_w", "the horizontal step; 1 if it is not given"),
-                      number("pad_h", "the number of zeros above and below; 0 if it is not given"),
-                      number("pad_w", "the number of zeros left and right; 0 if it is not given"),
+                      number("stride_h", "the vertical stride; 1 if the field is absent"),
+                      number("stride_w", "the horizontal stride; 1 if the field is absent"),
+                      number("pad_h", "the number of zeros above and below; 0 if the field is absent"),
+                      number("pad_w", "the number of zeros left and right; 0 if the field is absent"),
                       {.name = "kernel_weights", .attribute = "kernel_weights"},
                       {.name = "bias_weights", .attribute = "bias_weights"}},
-           .doc = "a plugin with weights and bias in its fields",
+           .doc = "the plugin of hand-written networks that stores weights and bias in its fields",
            .defaults = {},
            .translate = translate}};
 }

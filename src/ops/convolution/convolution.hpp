@@ -23,11 +23,12 @@ struct Convolution {
   static constexpr int version = 1;
   static constexpr auto doc =
       "y = activation(sum(weight * x) + bias), the sum over a window of the zero-padded x and the channels of a group. "
-      "Sums are held in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each channel of y.";
+      "Sums are accumulated in f32, and sums of i8 exactly in 32-bit integers; i8 weights have a scale for each "
+      "channel of y.";
   static constexpr auto source = "ONNX Conv; torch.nn.functional.conv1d, conv2d, conv3d; Caffe ConvolutionLayer";
   static constexpr auto why_plugin =
-      "int8 input and output with scales per channel, weights in the plugin's fields, or the plugin CONVOLUTION of "
-      "older networks";
+      "the input and output are int8 with scales per channel, the weights are fields of the plugin, or an older "
+      "network uses the plugin CONVOLUTION";
   static constexpr auto why_plugin_for_floats =
       "its weights are fields of the plugin, or its activation is applied to the sums before they are stored, which no "
       "single TensorRT layer does; or an older network uses the plugin CONVOLUTION";
@@ -61,16 +62,16 @@ struct Convolution {
         attribute("kernel", &C::kernel,
                   "the size of the window along each spatial axis; if empty, it follows from the input weight",
                   at_least(1)),
-        attribute("stride", &C::stride, "the step of the window along each spatial axis; if empty, 1", at_least(1)),
+        attribute("stride", &C::stride, "the stride of the window along each spatial axis; if empty, 1", at_least(1)),
         attribute("pad", &C::pad,
-                  "the number of zeros added before each spatial axis, followed by the numbers after each, or one "
-                  "number per axis for both sides; if empty, 0",
+                  "the number of zeros added before each spatial axis, followed by the number added after each, or one "
+                  "value per axis for both sides; if empty, 0",
                   at_least(0)),
         attribute("dilation", &C::dilation,
                   "the distance between elements of the window along each spatial axis; if empty, 1", at_least(1)),
         attribute("group", &C::group, "the number of groups of channels, which are convolved separately", at_least(1)),
         attribute("activation", &C::activation, "the activation that is applied to the sums"),
-        attribute("alpha", &C::alpha, "the slope of leaky_relu for negative numbers"),
+        attribute("alpha", &C::alpha, "the slope of leaky_relu for negative values"),
         attribute("kernel_weights", &C::kernel_weights,
                   "the weights, row-major (num_output, channels / group, window), if the input weight is absent"),
         attribute("bias_weights", &C::bias_weights,

@@ -187,10 +187,10 @@ struct ConvolutionSizes {
   refuse({{1, 8, 5, 6}, 8, {3, 3}, {}, {}, {}}, {{"weight_scale", std::vector{1.F, 2.F}}}, "`weight_scale` has 2");
   refuse(usual, {}, "weight has shape 64x32x3x3")->inputs[1].extents[1] = 32;
   refuse(usual, {}, "bias has shape 63")->inputs[2].extents[0] = 63;
-  refuse({{1, 9, 5, 6}, 8, {3, 3}, {}, {}, {}, 2}, {}, "allowed are multiples of group, 2");
+  refuse({{1, 9, 5, 6}, 8, {3, 3}, {}, {}, {}, 2}, {}, "both must be multiples of group, 2");
   refuse(usual, {{"num_output", std::int64_t{64}}, {"kernel_weights", std::vector{1.F}}}, "`kernel_weights` has 1")
       ->inputs.resize(1);
-  refuse(usual, {{"num_output", std::int64_t{64}}}, "it has no weight")->inputs.resize(1);
+  refuse(usual, {{"num_output", std::int64_t{64}}}, "it has no weights")->inputs.resize(1);
   refuse(usual, {}, "does not take i32")->inputs[0].dtype = DType::i32;
 
   const auto add_large = [&](DType dtype, Layout layout, const ConvolutionSizes& sizes) {

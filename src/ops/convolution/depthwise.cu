@@ -649,14 +649,14 @@ bool is_usual(const ConvolutionPlan& plan) {
 
 Status depthwise_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype == DType::f32 && x.layout != Layout::linear) return unsupported("supports linear f32");
+  if (x.dtype == DType::f32 && x.layout != Layout::linear) return unsupported("supports f32 only in the linear layout");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (plan.group != plan.channels || plan.outputs != plan.channels)
-    return unsupported("supports groups of one channel");
+    return unsupported("supports groups of one channel of x and one of y");
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   if (x.layout == Layout::linear && !is_usual(plan)) {
-    return unsupported("supports linear tensors with windows of 3 x 3 or 5 x 5, steps of 1 or 2 and no dilation");
+    return unsupported("supports linear tensors with windows of 3 x 3 or 5 x 5, strides of 1 or 2 and no dilation");
   }
   if (plan.window() > most_window) return unsupported("supports windows of up to 96 elements");
   constexpr std::int64_t most = std::numeric_limits<int>::max() / 2;
@@ -733,10 +733,10 @@ Status depthwise_run(const Convolution& op, const Problem& problem, const Buffer
       return by_window([&]<int Kernel, int Stride>() { return launch_planes<T, Kernel, Stride>(task, context); });
     }
     if (!is_aligned(task.x, 16) || !is_aligned(task.y, 16)) {
-      return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+      return invalid_argument("Convolution: the addresses of hwc8 and chw32 tensors must be multiples of 16");
     }
     if constexpr (std::is_same_v<T, float>) {
-      return unsupported("f32 has no vector layout");
+      return unsupported("supports f32 only in the linear layout");
     } else {
       if constexpr (sizeof(T) == 2) {
         const auto is_point = [](const ConvolutionAxis& axis) {

@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(direct_threads)
 Status direct_fits(const Convolution& /*op*/, const Problem& problem) {
   constexpr std::int64_t most = std::int64_t{1} << 30;
   if (problem.inputs[Convolution::weight].extents[1] < most) return {};
-  return unsupported("supports up to " + std::to_string(most) + " channels of a group");
+  return unsupported("supports up to " + std::to_string(most) + " channels in a group");
 }
 
 Status direct_run(const Convolution& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {

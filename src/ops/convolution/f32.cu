@@ -336,7 +336,7 @@ Status run_f32(const Convolution& op, const Problem& problem, const Buffers& buf
 
 Status f32_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.dtype != DType::f32 || x.layout != Layout::linear) return unsupported("supports linear f32");
+  if (x.dtype != DType::f32 || x.layout != Layout::linear) return unsupported("supports only f32 in the linear layout");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");

@@ -310,8 +310,9 @@ Status few_channels_run(const Convolution& op, const Problem& problem, const Buf
 
 Status few_channels_linear_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout != Layout::linear || x.dtype == DType::i8) return unsupported("supports linear f32, f16 and bf16");
-  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 with allow_tf32 = 1");
+  if (x.layout != Layout::linear || x.dtype == DType::i8)
+    return unsupported("supports f32, f16 and bf16 in the linear layout");
+  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 only with allow_tf32 = 1");
   return sizes_fit(op, problem, x.dtype == DType::f32 ? 4 : 8);
 }
 

@@ -177,7 +177,7 @@ FewOutputsTask make_few_outputs(const Convolution& op, const ConvolutionPlan& pl
 Status few_outputs_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
   if (x.dtype == DType::i8) return unsupported("supports f32, f16 and bf16");
-  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 with allow_tf32 = 1");
+  if (x.dtype == DType::f32 && !op.allow_tf32) return unsupported("supports f32 only with allow_tf32 = 1");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
@@ -190,7 +190,8 @@ Status few_outputs_fits(const Convolution& op, const Problem& problem) {
   if (plan.window() < fewest_taps || plan.channels > most_channels ||
       plan.channels * static_cast<std::int64_t>(size_of(x.dtype)) < fewest_bytes) {
     return unsupported(
-        "supports windows of at least 9 elements, and pixels of at least 16 bytes and at most 16384 channels");
+        "supports windows of at least 9 elements, and pixels whose channels have at least 16 bytes and are at most "
+        "16384");
   }
   constexpr std::int64_t most_window = 1024;
   constexpr int step_bits = 6;

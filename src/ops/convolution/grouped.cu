@@ -222,14 +222,15 @@ Status with_form(DType dtype, std::int64_t group_channels, F&& f) {
 
 Status grouped_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout == Layout::linear || x.dtype == DType::f32) return unsupported("supports hwc8 of 16 bits and chw32");
+  if (x.layout == Layout::linear || x.dtype == DType::f32)
+    return unsupported("supports f16 and bf16 in hwc8, and i8 in chw32");
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   const std::int64_t size = plan.group_channels();
   const bool known = x.dtype == DType::i8 ? size == 32 : size == 8 || size == 16 || size == 32;
   if (plan.group == 1 || size != plan.group_outputs() || !known) {
-    return unsupported("supports several groups of 8, 16 or 32 channels of x and equally many of y; for i8 only 32");
+    return unsupported("supports several groups, each with 8, 16 or 32 channels of x and as many of y; for i8 only 32");
   }
   constexpr std::int64_t most_window = 256;
   constexpr int step_bits = 4;

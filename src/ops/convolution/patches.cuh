@@ -129,8 +129,8 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
 inline Status check_patch_memory(int bytes) {
   constexpr int most = 99 * 1024;  // per block, on every GPU from compute capability 8.0 on
   if (bytes <= most) return {};
-  return unsupported("supports windows and strides for which " + std::to_string(most) +
-                     " bytes of shared memory suffice, these need " + std::to_string(bytes));
+  return unsupported("supports windows and strides that need at most " + std::to_string(most) +
+                     " bytes of shared memory, found " + std::to_string(bytes));
 }
 
 inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
@@ -140,7 +140,7 @@ inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
   task.scale = static_cast<const float*>(buffers.inputs[Convolution::scale]);
   task.y = buffers.outputs[0];
   if (is_aligned(task.x, 16) && is_aligned(task.weight, 16) && is_aligned(task.y, 16)) return {};
-  return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+  return invalid_argument("Convolution: the addresses of hwc8 and chw32 tensors must be multiples of 16");
 }
 
 /// Sets the tensors for linear x, weight and y. The kernel reads the copies of x and weight in the workspace.

@@ -11,7 +11,8 @@ namespace graft::ops {
 
 Status repacked_fits(const Convolution& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[Convolution::x];
-  if (x.layout != Layout::linear || x.dtype == DType::f32) return unsupported("supports linear f16, bf16 and i8");
+  if (x.layout != Layout::linear || x.dtype == DType::f32)
+    return unsupported("supports f16, bf16 and i8 in the linear layout");
   constexpr std::int64_t most = std::numeric_limits<int>::max() / 4;
   for (const TensorDesc& desc : {x, problem.inputs[Convolution::weight], problem.outputs[0]}) {
     if (desc.extents.element_count() / 256 > most || desc.extents[0] * desc.extents[1] > most) {

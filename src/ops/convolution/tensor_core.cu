@@ -236,7 +236,7 @@ Status tensor_core_run(const Convolution& op, const Problem& problem, const Buff
     task.wide_stores = task.image_pixels % 8 == 0 && is_aligned(task.y, store_bytes);
   } else if (!is_aligned(task.x, chunk_bytes) || !is_aligned(task.weight, chunk_bytes) ||
              !is_aligned(task.y, chunk_bytes)) {
-    return invalid_argument("Convolution: tensors in hwc8 and chw32 must lie at multiples of 16 bytes");
+    return invalid_argument("Convolution: the addresses of hwc8 and chw32 tensors must be multiples of 16");
   }
   const TensorCoreChoice choice = choose(task, device);
   switch (from.dtype) {

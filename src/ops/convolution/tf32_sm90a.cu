@@ -290,14 +290,14 @@ Status launch_tf32(const ConvolutionPlan& plan, const Tf32Inputs& inputs, Tf32Ta
 }  // namespace
 
 Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
-  if (!op.allow_tf32) return unsupported("supports allow_tf32 = 1");
+  if (!op.allow_tf32) return unsupported("supports only allow_tf32 = 1");
   if (problem.inputs[Convolution::x].dtype != DType::f32) return unsupported("supports f32");
   if (op.group != 1) return unsupported("supports one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);
   const auto& [depth, height, width] = plan.axis;
   if (depth.in != 1 || depth.kernel != 1 || depth.out != 1) return unsupported("supports 1 or 2 spatial axes");
   constexpr std::int64_t fewest = 8;
-  if (plan.channels < fewest) return unsupported("supports " + std::to_string(fewest) + " channels and more");
+  if (plan.channels < fewest) return unsupported("supports at least " + std::to_string(fewest) + " channels");
   // The limits of the fields of a tensor map.
   constexpr std::int64_t most_corner = 127;
   constexpr std::int64_t most_reach = 255;
@@ -307,7 +307,7 @@ Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
     const std::int64_t end = (axis.out - 1) * axis.stride - axis.pad + 1 - axis.in;
     if (axis.stride > most_stride || axis.pad > most_corner || end > most_corner || end < -most_corner ||
         (axis.kernel - 1) * axis.dilation > most_reach) {
-      return unsupported("supports strides up to 8, windows up to 127 wide");
+      return unsupported("supports strides of up to 8 and windows of up to 127 columns");
     }
   }
   if (plan.batch * plan.out_pixels() > most || plan.batch * plan.channels > most ||
@@ -339,7 +339,7 @@ Status wgmma_tf32_run(const Convolution& op, const Problem& problem, const Buffe
     inputs.x = repacked.x.to;
     inputs.weight = repacked.weight.to;
   } else if (!is_aligned(inputs.x, 16) || !is_aligned(inputs.weight, 16)) {
-    return invalid_argument("Convolution: tensors in hwc8 must lie at multiples of 16 bytes");
+    return invalid_argument("Convolution: the addresses of hwc8 tensors must be multiples of 16");
   }
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;

@@ -41,7 +41,7 @@ struct Encoders {
         cuda_status(cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &outcome), name);
     if (!status.ok()) return status;
     if (found == nullptr || outcome != cudaDriverEntryPointSuccess) {
-      return unsupported(std::string("the driver has no ") + name);
+      return unsupported(std::string("the NVIDIA driver does not have the function ") + name);
     }
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
     return Status{};
@@ -235,7 +235,7 @@ template <class T, class Tile>
   Sizes sizes = sizes_of<T>(plan, cut.chunk);
   int blocks = 0;
   if (!spread<T, Tile>(sizes, cut.cluster, multiprocessors, blocks))
-    return unsupported("the GPU has no room for the clusters");
+    return unsupported("the GPU cannot run thread block clusters of this size");
   CUtensorMap x_map;
   CUtensorMap w_map;
   Status status = sizes.flat ? detail::map_flat(x, sizes, plan.channels, Tile::m, x_map)
@@ -273,7 +273,7 @@ template <class T, class Tile>
   Sizes sizes = gathered_sizes<T>(plan);
   int blocks = 0;
   if (!spread<T, Tile>(sizes, cluster, multiprocessors, blocks))
-    return unsupported("the GPU has no room for the clusters");
+    return unsupported("the GPU cannot run thread block clusters of this size");
   CUtensorMap w_map;
   if (Status mapped = detail::map_filters(weight, plan, sizes, Tile::n, w_map); !mapped.ok()) return mapped;
   const auto& [depth, h, w] = plan.axis;

@@ -186,12 +186,12 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
   if (from.layout == Layout::linear) return unsupported("supports hwc8 and chw32, found linear");
   constexpr std::int64_t fewest = 9;
   if (from.extents[1] < fewest) {
-    return unsupported("supports " + std::to_string(fewest) +
-                       " channels and more: copies of fewer channels are too short");
+    return unsupported("supports at least " + std::to_string(fewest) +
+                       " channels: copies of fewer channels are too short");
   }
   // All 32 channels of a partial plane are copied, including padding, which may contain any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
-    return unsupported("supports full planes of 32 channels");
+    return unsupported("supports only multiples of 32 channels");
   }
   if (op.group != 1) return unsupported("supports one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);
@@ -234,7 +234,7 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
   void* y = buffers.outputs[0];
   if (!is_aligned(x, copy_bytes) || !is_aligned(weight, copy_bytes) || !is_aligned(y, copy_bytes)) {
     return invalid_argument("Convolution: " + std::string(to_string(to.layout)) +
-                            " tensors must lie at multiples of 16 bytes");
+                            " tensors must have addresses that are multiples of 16");
   }
   DeviceTraits device;
   if (Status status = current_device(device); !status.ok()) return status;
@@ -245,7 +245,7 @@ Status wgmma_run(const Convolution& op, const Problem& problem, const Buffers& b
   return dispatch_device(to.dtype, [&](auto element) -> Status {
     using T = decltype(element);
     if constexpr (std::is_same_v<T, float>) {
-      return unsupported("hwc8 and chw32 are layouts of smaller types");
+      return unsupported("supports only f16, bf16 and i8");
     } else {
       if constexpr (sizeof(T) == 2) {
         if (shape.gathered) {

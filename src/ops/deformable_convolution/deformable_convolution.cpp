@@ -20,11 +20,11 @@ std::int64_t number_at(const std::vector<std::int64_t>& list, std::size_t axis, 
   return list.empty() ? otherwise : list[axis];
 }
 
-Status check_deformable_shape(const Problem& problem, std::size_t port, const Extents& allowed) {
+Status check_deformable_shape(const Problem& problem, std::size_t port, const Extents& required) {
   const Extents& found = problem.inputs[port].extents;
-  if (found == allowed) return {};
+  if (found == required) return {};
   return refuse_deformable(std::string(DeformableConvolution::ports()[port].name) + " has shape " + to_string(found) +
-                           ", allowed is " + to_string(allowed));
+                           "; it must have shape " + to_string(required));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::vector<Shape> DeformableConvolution::infer_shapes(std::span<const Shape> in
     const std::size_t found = inputs[port].size();
     if (found == ranks[port] || (port == mask && found == 1)) continue;
     throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " + std::to_string(found) +
-                                ", allowed is " + std::to_string(ranks[port]));
+                                "; the rank must be " + std::to_string(ranks[port]));
   }
   Shape y{inputs[x][0], inputs[weight][0]};
   for (std::size_t axis = 0; axis < image_axes; ++axis) {
@@ -88,8 +88,8 @@ Status DeformableConvolution::check_attributes() const {
   const auto check_list = [](const char* list_name, const std::vector<std::int64_t>& list,
                              std::size_t count) -> Status {
     if (list.empty() || list.size() == count) return {};
-    return refuse_deformable("attribute `" + std::string(list_name) + "`: found " + to_string(AttributeValue(list)) +
-                             ", allowed are " + std::to_string(count) + " numbers");
+    return refuse_deformable("attribute `" + std::string(list_name) + "` is " + to_string(AttributeValue(list)) +
+                             "; it must have " + std::to_string(count) + " elements");
   };
   if (Status status = check_list("dilations", dilations, image_axes); !status.ok()) return status;
   if (Status status = check_list("kernel_shape", kernel_shape, image_axes); !status.ok()) return status;
@@ -102,9 +102,9 @@ Status DeformableConvolution::check(const Problem& problem) const {
   const Extents& filters = problem.inputs[weight].extents;
   const Extents& results = problem.outputs[0].extents;
   if (image[1] % group != 0 || filters[0] % group != 0 || image[1] % offset_group != 0) {
-    return refuse_deformable(std::to_string(image[1]) + " channels of x and " + std::to_string(filters[0]) +
-                             " of y, allowed are multiples of group, " + std::to_string(group) +
-                             ", and for x also of offset_group, " + std::to_string(offset_group));
+    return refuse_deformable("x has " + std::to_string(image[1]) + " channels and y has " + std::to_string(filters[0]) +
+                             "; both must be multiples of group, " + std::to_string(group) +
+                             ", and the channels of x also of offset_group, " + std::to_string(offset_group));
   }
   Extents window;
   for (int axis = 0; axis < static_cast<int>(image_axes); ++axis) {
@@ -120,12 +120,13 @@ Status DeformableConvolution::check(const Problem& problem) const {
     const std::int64_t reach = (window[at] - 1) * number_at(dilations, axis, 1) + 1;
     if (window[at] >= 1 && size >= reach) continue;
     return refuse_deformable("axis " + std::to_string(2 + axis) + " of x has " + std::to_string(size) +
-                             " elements with padding, the window reaches over " + std::to_string(reach));
+                             " elements with padding, and the window spans " + std::to_string(reach) +
+                             "; the window must not be empty or larger than the padded axis");
   }
   // The kernels store rows and columns in 32 bits.
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   if (image[2] > most || image[3] > most) {
-    return refuse_deformable("x has shape " + to_string(image) + ", allowed are at most 2147483647 rows and columns");
+    return refuse_deformable("x has shape " + to_string(image) + "; it may have at most 2147483647 rows and columns");
   }
   const std::int64_t samples = offset_group * window.element_count();
   if (Status status = check_deformable_shape(problem, offset, {image[0], 2 * samples, results[2], results[3]});
@@ -156,18 +157,19 @@ std::vector<DropIn> DeformableConvolution::drop_ins() {
           padding = {padding[0], padding[2]};
         }
         if (padding.size() != image_axes) {
-          return refuse_deformable("attribute `padding`: found " + to_string(field.value) +
-                                   ", allowed are 2 numbers, for rows and columns, or each of them twice");
+          return refuse_deformable("attribute `padding` is " + to_string(field.value) +
+                                   "; it must have 2 elements, for rows and columns, or each of them twice");
         }
         attributes.push_back({"pads", std::vector{padding[0], padding[1], padding[0], padding[1]}});
       } else if (field.name == "bias" && std::get<std::int64_t>(field.value) != 0) {
-        return refuse_deformable("attribute `bias`: found " + to_string(field.value) + ", allowed is 0");
+        return refuse_deformable("attribute `bias` is " + to_string(field.value) +
+                                 "; it must be 0, because this plugin has no bias");
       }
     }
     return {};
   };
   const DropInField padding{"padding", "", AttributeType::integers,
-                            "the number of rows and columns, the same at both ends"};
+                            "the number of rows and columns of zeros to add at each end"};
   const auto from_nvidia = [&](std::string_view plugin_version) -> DropIn {
     return {.plugin_name = "ModulatedDeformConv2d",
             .version = plugin_version,

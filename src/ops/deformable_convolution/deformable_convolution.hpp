@@ -11,8 +11,9 @@ struct DeformableConvolution {
   static constexpr auto doc =
       "y = sum(weight * mask * x at the window's elements, each moved by its offset) + bias. x is interpolated "
       "bilinearly from the four pixels around a position; pixels outside the image are 0, and a NaN position is "
-      "outside. The channels of an offset group share offsets and mask. Positions are computed and sums are held in "
-      "f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, and compute "
+      "outside. The channels of an offset group share offsets and mask. Positions are computed and sums are "
+      "accumulated in f32. Kernels on tensor cores round f16 and bf16 samples to that type before they are multiplied, "
+      "and compute "
       "each f32 product from three TF32 products.";
   static constexpr auto source =
       "Dai et al. 2017, Deformable Convolutional Networks; Zhu et al. 2018, Deformable ConvNets v2; ONNX DeformConv "
@@ -45,7 +46,8 @@ struct DeformableConvolution {
             "pads", &D::pads,
             "the number of rows and columns of zeros added above, left of, below and right of the image; if empty, 0",
             {.lowest = 0, .highest = 1 << 30}),
-        attribute("strides", &D::strides, "the vertical and the horizontal step of the window; if empty, 1", positive)};
+        attribute("strides", &D::strides, "the vertical and the horizontal stride of the window; if empty, 1",
+                  positive)};
   }
   static constexpr auto ports() {
     return std::array{
@@ -53,9 +55,9 @@ struct DeformableConvolution {
         input("weight", "T", "K,C/group,kernel_shape", "the filters"),
         input("offset", "T", "N,offset_group*window*2,OH,OW",
               "the vertical and then the horizontal offset of each element of the window, for each pixel of y"),
-        optional_input("bias", "T", "K or 0", "the bias that is added to the sums; zeros if it is absent or empty"),
+        optional_input("bias", "T", "K or 0", "the bias that is added to the sums; 0 if the input is absent or empty"),
         optional_input("mask", "T", "N,offset_group*window,OH,OW or 0",
-                       "the factors of the samples; ones if it is absent or empty"),
+                       "the factors of the samples; 1 if the input is absent or empty"),
         output("y", "T", "N,K,OH,OW", "same type as x")};
   }
   static constexpr auto types() {

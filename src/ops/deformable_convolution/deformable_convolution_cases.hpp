@@ -158,14 +158,15 @@ struct DeformableProblem {
     test.inputs[port].extents = extents;
     test.refused = message;
   };
-  refuse(DeformableConvolution::x, {1, 4, 6}, "`x` has rank 3, allowed is 4");
-  refuse(DeformableConvolution::x, {1, 5, 6, 6}, "weight has shape 4x4x3x3, allowed is 4x5x3x3");
-  refuse(DeformableConvolution::x, {1, 4, 0, 6}, "axis 2 of x has 2 elements with padding, the window reaches over 3");
-  refuse(DeformableConvolution::offset, {1, 17, 6, 6}, "offset has shape 1x17x6x6, allowed is 1x18x6x6");
-  refuse(DeformableConvolution::bias, {3}, "bias has shape 3, allowed is 4");
-  refuse(DeformableConvolution::mask, {1, 9, 6, 5}, "mask has shape 1x9x6x5, allowed is 1x9x6x6");
-  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 3, .group = 2}).refused = "allowed are multiples of group, 2";
-  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 4, .offset_group = 3}).refused = "for x also of offset_group, 3";
+  refuse(DeformableConvolution::x, {1, 4, 6}, "`x` has rank 3; the rank must be 4");
+  refuse(DeformableConvolution::x, {1, 5, 6, 6}, "weight has shape 4x4x3x3; it must have shape 4x5x3x3");
+  refuse(DeformableConvolution::x, {1, 4, 0, 6}, "axis 2 of x has 2 elements with padding, and the window spans 3");
+  refuse(DeformableConvolution::offset, {1, 17, 6, 6}, "offset has shape 1x17x6x6; it must have shape 1x18x6x6");
+  refuse(DeformableConvolution::bias, {3}, "bias has shape 3; it must have shape 4");
+  refuse(DeformableConvolution::mask, {1, 9, 6, 5}, "mask has shape 1x9x6x5; it must have shape 1x9x6x6");
+  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 3, .group = 2}).refused = "both must be multiples of group, 2";
+  add(DType::f32, {.x = {1, 4, 6, 6}, .outputs = 4, .offset_group = 3}).refused =
+      "the channels of x also of offset_group, 3";
   add(DType::i32, small).refused = "does not take";
   return cases;
 }

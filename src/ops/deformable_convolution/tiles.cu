@@ -101,7 +101,7 @@ Status repack(const DeformableSizes& sizes, const DeformableSections& sections, 
 Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem) {
   const DeformableSizes sizes(op, problem);
   if (!DeformableSections::exist(sizes))
-    return unsupported("supports only group and offset_group of which one divides the other");
+    return unsupported("supports only a group and an offset_group of which one divides the other");
   const DType dtype = problem.inputs[DeformableConvolution::x].dtype;
   const DeformableSections sections(sizes, dtype);
   constexpr std::int64_t least = 8;

@@ -21,13 +21,14 @@ Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttrib
 Status InstanceNorm::check(const Problem& problem) const {
   const Extents& x = problem.inputs[0].extents;
   if (x.rank() < 3 || x.rank() > 5) {
-    return invalid_argument("InstanceNorm: x has rank " + std::to_string(x.rank()) + ", allowed is 3 to 5");
+    return invalid_argument("InstanceNorm: x has rank " + std::to_string(x.rank()) +
+                            "; the rank must be between 3 and 5");
   }
   for (std::size_t port = scale_port; port < problem.inputs.size(); ++port) {
     const Extents& found = problem.inputs[port].extents;
     if (found.rank() == 1 && found[0] == x[1]) continue;
     return invalid_argument(std::string("InstanceNorm: ") + (port == scale_port ? "scale" : "bias") + " has shape " +
-                            to_string(found) + ", allowed is one value for each of " + std::to_string(x[1]) +
+                            to_string(found) + "; it must have one value for each of " + std::to_string(x[1]) +
                             " channels");
   }
   return {};
@@ -85,7 +86,7 @@ std::vector<DropIn> InstanceNorm::drop_ins() {
                                    {.name = "relu",
                                     .attribute = {},
                                     .type = AttributeType::integer,
-                                    .doc = "a value above 0 adds a leaky ReLU of slope alpha"},
+                                    .doc = "a value above 0 applies a leaky ReLU of slope alpha to the result"},
                                    {"alpha", "alpha"}},
                         .doc = "NVIDIA's plugin of TensorRT 5 to 11",
                         .defaults = {{"epsilon", 0.F}, {"alpha", 0.F}},

@@ -43,13 +43,13 @@ struct InstanceNorm {
 
   static constexpr auto attributes() {
     return std::tuple{
-        attribute("epsilon", &InstanceNorm::epsilon, "the number that is added to the variance",
+        attribute("epsilon", &InstanceNorm::epsilon, "the value that is added to the variance",
                   {.lowest = 0, .finite = true}),
         attribute("activation", &InstanceNorm::activation, "the activation that is applied after the normalization"),
         attribute("alpha", &InstanceNorm::alpha, "the slope of leaky_relu for negative y", {.finite = true}),
         attribute("scales", &InstanceNorm::scales,
                   "the factor of each channel, if the input scale is absent; if empty, 1"),
-        attribute("bias", &InstanceNorm::bias, "the summand of each channel, if the input bias is absent; if empty, 0"),
+        attribute("bias", &InstanceNorm::bias, "the bias of each channel, if the input bias is absent; if empty, 0"),
         attribute("x_scale", &InstanceNorm::x_scale, x_scale_doc, positive_and_finite()),
         attribute("y_scale", &InstanceNorm::y_scale, y_scale_doc, positive_and_finite())};
   }
@@ -57,7 +57,7 @@ struct InstanceNorm {
     return std::array{
         input("x", "T", "N,C,spatial...", "a tensor of rank 3 to 5").scaled_by("x_scale"),
         optional_input("scale", DType::f32, "C", "the factor of each channel; if absent, the attribute scales"),
-        optional_input("bias", DType::f32, "C", "the summand of each channel; if absent, the attribute bias"),
+        optional_input("bias", DType::f32, "C", "the bias of each channel; if absent, the attribute bias"),
         output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() {

@@ -118,13 +118,13 @@ namespace graft::ops {
       add({dtype, Layout::linear, extents}, "_special", Fill::special);
     }
   }
-  add({f32, Layout::linear, {2, 3}}).refused = "x has rank 2, allowed is 3 to 5";
-  add({f32, Layout::linear, {1, 2, 1, 2, 1, 2}}).refused = "x has rank 6, allowed is 3 to 5";
+  add({f32, Layout::linear, {2, 3}}).refused = "x has rank 2; the rank must be between 3 and 5";
+  add({f32, Layout::linear, {1, 2, 1, 2, 1, 2}}).refused = "x has rank 6; the rank must be between 3 and 5";
   add({i32, Layout::linear, {2, 3, 4}}).refused = "does not take i32 2x3x4";
   add({f32, Layout::linear, {2, 3, 4}}, "_two_scales", Fill::normal, 0, {{"scales", numbers(2, 1)}}).refused =
-      "scale has shape 2, allowed is one value for each of 3 channels";
+      "scale has shape 2; it must have one value for each of 3 channels";
   add({f32, Layout::linear, {2, 3, 4}}, "_four_biases", Fill::normal, 1, {{"bias", numbers(4, 1)}}).refused =
-      "bias has shape 4, allowed is one value for each of 3 channels";
+      "bias has shape 4; it must have one value for each of 3 channels";
   add({f16, Layout::linear, {32771, 64, 32, 32}}).large = true;
   add({i8, Layout::linear, {524309, 3, 37, 37}}, "", Fill::normal, 2).large = true;
   add({bf16, Layout::linear, {1100, 1, 1500, 1500}}).large = true;

@@ -11,7 +11,7 @@ bool L2Normalize::accepts(const TypeRow& row, std::span<const int> input_ranks) 
 }
 
 Status L2Normalize::check_attributes() const {
-  if (axes.empty()) return invalid_argument("attribute `axes`: found an empty list, allowed is at least one axis");
+  if (axes.empty()) return invalid_argument("attribute `axes` is empty; it must contain at least one axis");
   return {};
 }
 

@@ -33,7 +33,7 @@ struct L2Normalize {
   static constexpr auto attributes() {
     return std::tuple{
         attribute("axes", &L2Normalize::axes, "the axes of the norm; negative axes count from the end"),
-        attribute("epsilon", &L2Normalize::epsilon, "the number that avoids a division by zero, see epsilon_mode",
+        attribute("epsilon", &L2Normalize::epsilon, "the value that avoids a division by zero, see epsilon_mode",
                   {.lowest = 0, .finite = true}),
         attribute("epsilon_mode", &L2Normalize::epsilon_mode, "the place of epsilon in the formula"),
         attribute("x_scale", &L2Normalize::x_scale, x_scale_doc, positive_and_finite()),

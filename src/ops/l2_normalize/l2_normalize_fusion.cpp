@@ -100,12 +100,12 @@ const std::vector<Lookalike>& lookalikes() {
       result.push_back({reason, onnx::Pattern(norm + text, "L2Normalize")});
     };
     constexpr std::string_view none =
-        "there is no epsilon: a vector of zeros becomes NaN, which the operator would change";
+        "there is no epsilon: a vector of zeros becomes NaN, and L2Normalize would not return NaN";
     add(none, "y = Div(x, Expand(norm, _) | norm)");
     add(none, "inverse = Reciprocal(norm) | Div(1, norm)\ny = Mul(x, inverse)");
     add("epsilon is added to the norm, which is not one of the modes max, norm and add",
         "y = Div(x, Add(norm, @epsilon))");
-    add("the norm is divided by x, not x by its norm",
+    add("the norm is divided by x; L2Normalize divides x by the norm",
         "y = Div(Max(norm, @epsilon) | Clip(norm, @epsilon, @ceiling?), x)");
     return result;
   }();
@@ -136,7 +136,7 @@ Fusion read(const Form& form, const onnx::Match& match) {
   auto axes = match.ints("axes");
   if (!axes || axes->empty()) return Fusion("the sum has no axes");
   axes = normalized(*axes, rank);
-  if (!axes) return Fusion(fmt::format("an axis is out of range for rank {}", rank));
+  if (!axes) return Fusion(fmt::format("an axis is out of range for x of rank {}", rank));
   if (match.has("unsqueezed")) {
     const auto back = normalized(match.ints("unsqueezed").value_or(std::vector<std::int64_t>{}), rank);
     if (back != axes)
@@ -153,20 +153,20 @@ Fusion read(const Form& form, const onnx::Match& match) {
     if (!to_x) return Fusion("the norm is expanded to a shape that may differ from the shape of x");
   }
   if (match.has("ceiling") && match.scalar("ceiling").value_or(0) < std::numeric_limits<float>::max()) {
-    return Fusion("Clip also has an upper limit");
+    return Fusion("the Clip also has an upper limit; L2Normalize supports only a lower limit");
   }
 
   const bool by_cap = match.has("cap");
   const std::string_view constant = by_cap ? "cap" : "epsilon";
   const auto number = match.scalar(constant);
   if (!number) {
-    return Fusion(fmt::format("{} has {} values; the operator supports one",
+    return Fusion(fmt::format("{} has {} values; L2Normalize supports one",
                               by_cap ? "the cap on the reciprocal" : "epsilon",
                               match.constants.find(constant)->second.element_count()));
   }
   const double epsilon = by_cap ? 1 / *number : *number;
   if (!(epsilon >= 0) || std::isinf(epsilon)) {
-    return Fusion(fmt::format("epsilon is {}; allowed is at least 0 and finite", epsilon));
+    return Fusion(fmt::format("epsilon is {}; it must be at least 0 and finite", epsilon));
   }
 
   std::shared_ptr<Operator> op = find_operator("L2Normalize")->create();

@@ -10,7 +10,7 @@ struct L2NormHelper : Elementwise {
   static constexpr int version = 1;
   static constexpr auto doc = "op_type 0: y = 1 / sqrt(x). op_type 1: y = max(x, eps). Deprecated: use L2Normalize.";
   static constexpr auto source = "the subgraph of tf.math.l2_normalize: Rsqrt and Maximum";
-  static constexpr auto why_plugin = "the graph uses the plugin l2norm_helper";
+  static constexpr auto why_plugin = "an older network uses the plugin l2norm_helper";
 
   std::int64_t op_type = 0;
   float eps = 1e-12F;

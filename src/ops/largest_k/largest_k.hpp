@@ -49,7 +49,7 @@ struct LargestK {
     const Extents& x = problem.inputs[0].extents;
     const int along = axis_of(x.rank());
     if (k <= x[along]) return {};
-    return invalid_argument("LargestK: `k` is " + std::to_string(k) + ", allowed is at most the length of axis " +
+    return invalid_argument("LargestK: `k` is " + std::to_string(k) + "; it must be at most the length of axis " +
                             std::to_string(along) + " of x, " + std::to_string(x[along]));
   }
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;

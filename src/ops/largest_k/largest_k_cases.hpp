@@ -56,7 +56,7 @@ namespace graft::ops {
   add(DType::f32, {2, 1'050'000}, 9000, {}, "_found_equal", Fill::sparse);
   add(DType::f16, {1, 2'100'000}, 5000, smallest, "_found_special", Fill::special);
   add(DType::i32, {1, 2'100'000}, 1, {}, "_found_one");
-  add(DType::f32, {4, 10}, 11, {}, "").refused = "allowed is at most the length of axis 1 of x, 10";
+  add(DType::f32, {4, 10}, 11, {}, "").refused = "it must be at most the length of axis 1 of x, 10";
   add(DType::f32, {4, 10}, 1, {{"axis", std::int64_t{2}}}, "_axis").refused = "`axis` is 2";
   add(DType::f32, {}, 1, {}, "").refused = "but x has 0 dimensions";
   add(DType::i8, {4}, 1, {}, "").refused = "does not take";

@@ -277,8 +277,8 @@ __global__ void take_first(const T* x, const int* places, T* values, std::int64_
 Status fits_sort(const LargestK& op, const Problem& problem) {
   const LargestRows rows(op, problem);
   if (rows.length == 0 || rows.rows <= most_elements / rows.length) return {};
-  return unsupported(std::to_string(rows.rows) + " rows of " + std::to_string(rows.length) +
-                     " elements, allowed are at most 2147483647 elements");
+  return unsupported("supports at most 2147483647 elements, found " + std::to_string(rows.rows) + " rows of " +
+                     std::to_string(rows.length));
 }
 
 template <class Element>

@@ -79,19 +79,20 @@ Fusion read(const Form& form, const onnx::Match& match) {
   if (std::string obstacle = obstacle_of_x(match, "LeakyReLU"); !obstacle.empty()) return obstacle;
   // In old opsets, the unused bound of Clip has a default value that limits nothing.
   if (match.has("ceiling") && !(match.scalar("ceiling").value_or(0) >= std::numeric_limits<float>::max())) {
-    return Fusion("the Clip with a lower limit also has an upper limit");
+    return Fusion("the Clip of the positive part also has an upper limit");
   }
   if (match.has("floor") && !(match.scalar("floor").value_or(0) <= std::numeric_limits<float>::lowest())) {
-    return Fusion("the Clip with an upper limit also has a lower limit");
+    return Fusion("the Clip of the negative part also has a lower limit");
   }
   const auto number = match.scalar("alpha");
   if (!number) {
-    return Fusion(fmt::format("alpha has {} values; the operator supports one",
+    return Fusion(fmt::format("alpha has {} values; LeakyReLU supports one",
                               match.constants.find("alpha")->second.element_count()));
   }
   const double alpha = form.negated ? -*number : *number;
   if (!std::isfinite(alpha)) return Fusion(fmt::format("alpha is {}; it must be finite", alpha));
-  if (form.negated && alpha < 0) return Fusion(fmt::format("alpha is {}; the result is positive on both sides", alpha));
+  if (form.negated && alpha < 0)
+    return Fusion(fmt::format("alpha is {}, so the result is positive on both sides; alpha must be at least 0", alpha));
   if (form.alpha == Alpha::at_most_one && !(alpha > 0 && alpha <= 1)) {
     return Fusion(fmt::format("alpha is {}; the maximum of x and alpha * x is a leaky ReLU for 0 < alpha <= 1", alpha));
   }
@@ -116,7 +117,7 @@ void fuse_leaky_relu(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion leaky_relu_fusion{
-    .pass = {"fuse_leaky_relu", "leaky ReLU that consists of several nodes, which would run in several kernels",
+    .pass = {"fuse_leaky_relu", "a leaky ReLU that consists of several nodes would run in several kernels",
              fuse_leaky_relu},
     .after = "fuse_normalize"};
 

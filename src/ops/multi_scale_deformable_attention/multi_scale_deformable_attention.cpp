@@ -45,16 +45,16 @@ std::vector<Shape> MultiScaleDeformableAttention::infer_shapes(std::span<const S
     const bool may_be_split = port >= 2;
     if (rank == least_ranks[port] || (may_be_split && rank > least_ranks[port])) continue;
     throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " + std::to_string(rank) +
-                                ", allowed is " + std::to_string(least_ranks[port]) + (may_be_split ? " or more" : ""));
+                                "; the rank must be " + (may_be_split ? "at least " : "") +
+                                std::to_string(least_ranks[port]));
   }
   return {{inputs[0][0], inputs[2][1], inputs[0][2], inputs[0][3]}};
 }
 
 Status MultiScaleDeformableAttention::check_attributes() const {
   if (points.size() <= most_levels) return {};
-  return invalid_argument("attribute `points` of MultiScaleDeformableAttention: found " +
-                          std::to_string(points.size()) + " numbers, allowed are at most " +
-                          std::to_string(most_levels));
+  return invalid_argument("attribute `points` of MultiScaleDeformableAttention has " + std::to_string(points.size()) +
+                          " elements; it may have at most " + std::to_string(most_levels));
 }
 
 Status MultiScaleDeformableAttention::check(const Problem& problem) const {
@@ -62,9 +62,9 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
   const Extents& shapes = problem.inputs[1].extents;
   const Extents& locations = problem.inputs[2].extents;
   const Extents& weights = problem.inputs[3].extents;
-  const auto refuse = [](const std::string& port, const Extents& found, const std::string& allowed) {
+  const auto refuse = [](const std::string& port, const Extents& found, const std::string& required) {
     return invalid_argument("MultiScaleDeformableAttention: " + port + " has shape " + to_string(found) +
-                            ", allowed is " + allowed);
+                            "; it must have " + required);
   };
   if (points.empty()) {
     constexpr int split_rank = 6;
@@ -73,24 +73,24 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
                           locations[4] <= most_points;
     if (!is_split) {
       return refuse("sampling_locations", locations,
-                    "BxQxMxLxPx2 without points, L at most " + std::to_string(most_levels) + " and P at most " +
-                        std::to_string(most_points));
+                    "shape BxQxMxLxPx2 if the attribute points is empty, with L at most " +
+                        std::to_string(most_levels) + " and P at most " + std::to_string(most_points));
     }
   }
   const std::string levels = std::to_string(level_count(problem));
   if (shapes[0] != static_cast<std::int64_t>(level_count(problem)) || shapes[1] != 2) {
     return refuse(
         "spatial_shapes", shapes,
-        levels + "x2: " +
-            (points.empty() ? "sampling_locations has this number of maps" : "points has " + levels + " numbers"));
+        "shape " + levels + "x2, because " +
+            (points.empty() ? "sampling_locations has " + levels + " maps" : "points has " + levels + " elements"));
   }
   const int last = locations.rank() - 1;
   const std::int64_t all_points = point_count(problem);
   if (locations[0] != value[0] || locations[2] != value[2] || locations[last] != 2 ||
       count_after_heads(locations, last) != all_points) {
     return refuse("sampling_locations", locations,
-                  std::to_string(value[0]) + "xQx" + std::to_string(value[2]) + "x" + std::to_string(all_points) +
-                      "x2, with the sizes of value and the sum of points");
+                  "shape " + std::to_string(value[0]) + "xQx" + std::to_string(value[2]) + "x" +
+                      std::to_string(all_points) + "x2: the sizes are those of value, and the sum of points");
   }
   if (weights[0] != locations[0] || weights[1] != locations[1] || weights[2] != locations[2] ||
       count_after_heads(weights, weights.rank()) != all_points) {

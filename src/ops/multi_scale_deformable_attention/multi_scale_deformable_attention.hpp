@@ -14,7 +14,7 @@ struct MultiScaleDeformableAttention {
       "A query has T points in each head, the first points[0] of them in map 0, the next points[1] in map 1 and so on; "
       "a point is x, y as fractions of the map's width and height. y is the sum over the points of the attention "
       "weight times the bilinear sample at x * width - 0.5, y * height - 0.5. A pixel outside its map or outside value "
-      "adds 0, even if its weight is infinite or NaN. Positions and sums are held in f32.";
+      "adds 0, even if its weight is infinite or NaN. Positions and sums are computed in f32.";
   static constexpr auto source =
       "Zhu et al. 2020, Deformable DETR: Deformable Transformers for End-to-End Object Detection";
   static constexpr auto why_plugin =

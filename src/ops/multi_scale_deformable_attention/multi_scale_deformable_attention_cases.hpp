@@ -128,23 +128,25 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
     test.inputs[port].extents = extents;
     test.refused = words;
   };
-  refuse("_levels", 1, {2, 2}, "spatial_shapes has shape 2x2, allowed is 3x2");
-  refuse("_sizes", 1, {3, 3}, "spatial_shapes has shape 3x3, allowed is 3x2");
-  refuse("_points", 2, {2, 11, 4, 11, 2}, "allowed is 2xQx4x12x2");
-  refuse("_coordinates", 2, {2, 11, 4, 12, 3}, "allowed is 2xQx4x12x2");
-  refuse("_heads", 2, {2, 11, 3, 12, 2}, "allowed is 2xQx4x12x2");
+  refuse("_levels", 1, {2, 2}, "spatial_shapes has shape 2x2; it must have shape 3x2");
+  refuse("_sizes", 1, {3, 3}, "spatial_shapes has shape 3x3; it must have shape 3x2");
+  refuse("_points", 2, {2, 11, 4, 11, 2}, "it must have shape 2xQx4x12x2");
+  refuse("_coordinates", 2, {2, 11, 4, 12, 3}, "it must have shape 2xQx4x12x2");
+  refuse("_heads", 2, {2, 11, 3, 12, 2}, "it must have shape 2xQx4x12x2");
   refuse("_weights", 3, {2, 11, 4, 11}, "attention_weights has shape 2x11x4x11");
   refuse("_queries", 3, {2, 10, 4, 12}, "attention_weights has shape 2x10x4x12");
-  refuse("_rank", 0, {2, 84, 64}, "`value` has rank 3, allowed is 4");
-  refuse("_rank_of_points", 2, {2, 11, 4, 24}, "`sampling_locations` has rank 4, allowed is 5 or more");
+  refuse("_rank", 0, {2, 84, 64}, "`value` has rank 3; the rank must be 4");
+  refuse("_rank_of_points", 2, {2, 11, 4, 24}, "`sampling_locations` has rank 4; the rank must be at least 5");
   const auto refuse_split = [&](const std::string& what, const Extents& locations, const std::string& words) {
     refuse(what, 2, locations, words);
     cases.back().op = make_operator(operator_type<MultiScaleDeformableAttention>(), {});
   };
-  refuse_split("_points_of_no_shape", {2, 11, 4, 12, 2}, "allowed is BxQxMxLxPx2 without points");
-  refuse_split("_no_points_at_all", {2, 11, 4, 3, 0, 2}, "allowed is BxQxMxLxPx2 without points");
-  refuse_split("_too_many_levels", {2, 11, 4, 17, 4, 2}, "L at most 16");
-  refuse_split("_other_levels", {2, 11, 4, 4, 3, 2}, "spatial_shapes has shape 3x2, allowed is 4x2");
+  refuse_split("_points_of_no_shape", {2, 11, 4, 12, 2},
+               "it must have shape BxQxMxLxPx2 if the attribute points is empty");
+  refuse_split("_no_points_at_all", {2, 11, 4, 3, 0, 2},
+               "it must have shape BxQxMxLxPx2 if the attribute points is empty");
+  refuse_split("_too_many_levels", {2, 11, 4, 17, 4, 2}, "with L at most 16");
+  refuse_split("_other_levels", {2, 11, 4, 4, 3, 2}, "spatial_shapes has shape 3x2; it must have shape 4x2");
   add(DType::f32, {1, std::int64_t{1} << 31, 1, 1}, 0, {4}, "_pixels").refused = "at most 2147483647 pixels";
   add(DType::f32, {1, 4, 4, 16}, 1, {4}, "_type").inputs[3].dtype = DType::f16;
   cases.back().refused = "does not take";

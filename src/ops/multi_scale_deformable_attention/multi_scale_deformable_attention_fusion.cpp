@@ -400,7 +400,7 @@ void fuse_multi_scale_deformable_attention(Rewriter& rewriter) {
       }
       const auto dtype = found.value->type ? to_dtype(*found.value->type) : std::nullopt;
       if (!dtype || !is_floating_point(*dtype)) {
-        near(fmt::format("the type of '{}' is not supported by {}", found.value->name, attention_name));
+        near(fmt::format("'{}' has a type that {} does not support", found.value->name, attention_name));
         continue;
       }
       constexpr std::size_t inputs = 4;

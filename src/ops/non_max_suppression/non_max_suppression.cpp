@@ -21,7 +21,7 @@ std::vector<Shape> NonMaxSuppression::infer_shapes(std::span<const Shape> inputs
   for (const std::size_t port : {0U, 1U}) {
     if (inputs[port].size() == 3) continue;
     throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " +
-                                std::to_string(inputs[port].size()) + ", allowed is 3");
+                                std::to_string(inputs[port].size()) + "; the rank must be 3");
   }
   const Dim& boxes = inputs[1][2];
   const Dim most = inputs.size() > max_output_port ? boxes : min(boxes, max_output_boxes_per_class);
@@ -34,14 +34,14 @@ Status NonMaxSuppression::check(const Problem& problem) {
   const Extents& boxes = problem.inputs[0].extents;
   const Extents& scores = problem.inputs[1].extents;
   if (boxes[2] != 4 || boxes[0] != scores[0] || boxes[1] != scores[2]) {
-    return invalid_argument("NonMaxSuppression: boxes have shape " + to_string(boxes) + " and scores " +
-                            to_string(scores) + ", allowed are N,boxes,4 and N,classes,boxes");
+    return invalid_argument("NonMaxSuppression: boxes has shape " + to_string(boxes) + " and scores has shape " +
+                            to_string(scores) + "; the shapes must be N,boxes,4 and N,classes,boxes");
   }
   for (std::size_t port = first_optional; port < problem.inputs.size(); ++port) {
     const Extents& extents = problem.inputs[port].extents;
     if (extents.rank() <= 1 && extents.element_count() == 1) continue;
     return invalid_argument("NonMaxSuppression: " + std::string(ports()[port].name) + " has shape " +
-                            to_string(extents) + ", allowed is one number");
+                            to_string(extents) + "; it must have one element and at most one axis");
   }
   return {};
 }

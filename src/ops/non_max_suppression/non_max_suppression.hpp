@@ -33,11 +33,12 @@ struct NonMaxSuppression {
             "the format of boxes: 0 is y1, x1, y2, x2 of two opposite corners; 1 is x, y of the center, width, height",
             {.lowest = 0, .highest = 1}),
         attribute("max_output_boxes_per_class", &Self::max_output_boxes_per_class,
-                  "the value if the input of this name is absent; memory is then reserved for this number of boxes",
+                  "the limit if the input of this name is absent; memory is then reserved for this number of boxes",
                   at_least(0)),
-        attribute("iou_threshold", &Self::iou_threshold, "the value if the input of this name is absent"),
+        attribute("iou_threshold", &Self::iou_threshold, "the limit if the input of this name is absent"),
         attribute("score_threshold", &Self::score_threshold,
-                  "the value if the input of this name is absent; the lowest number means no threshold")};
+                  "the threshold if the input of this name is absent; the default, the lowest f32 value, means no "
+                  "threshold")};
   }
   static constexpr auto ports() {
     return std::array{

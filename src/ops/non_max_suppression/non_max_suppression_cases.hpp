@@ -63,13 +63,13 @@ namespace graft::ops {
   }
   const Attributes some = limits(10, 0.5F, 0);
   add(DType::f32, 1, 2, 5, some, "_corners").inputs[0].extents = {1, 5, 5};
-  cases.back().refused = "allowed are N,boxes,4 and N,classes,boxes";
+  cases.back().refused = "the shapes must be N,boxes,4 and N,classes,boxes";
   add(DType::f32, 1, 2, 5, some, "_count").inputs[0].extents = {1, 6, 4};
-  cases.back().refused = "allowed are N,boxes,4 and N,classes,boxes";
+  cases.back().refused = "the shapes must be N,boxes,4 and N,classes,boxes";
   add(DType::f32, 1, 2, 5, some, "_rank").inputs[1].extents = {2, 5};
   cases.back().refused = "`scores` has rank 2";
   add(DType::f32, 1, 2, 5, some, "_numbers", Fill::normal, 1).inputs[2].extents = {2};
-  cases.back().refused = "allowed is one number";
+  cases.back().refused = "it must have one element and at most one axis";
   add(DType::bf16, 1, 2, 5, some, "").refused = "does not take";
   return cases;
 }

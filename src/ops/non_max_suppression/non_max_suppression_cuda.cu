@@ -144,12 +144,13 @@ Status fits_segments(const NonMaxSuppression& /*op*/, const Problem& problem) {
   constexpr std::int64_t most = 0x7FFFFFFF;
   const std::int64_t scores = problem.inputs[1].extents.element_count();
   if (scores <= most) return {};
-  return unsupported(std::to_string(scores) + " scores, allowed are at most 2147483647");
+  return unsupported("supports at most 2147483647 scores, found " + std::to_string(scores));
 }
 
 Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   const SuppressionSizes sizes(problem);
-  if (sizes.most <= SuppressionPlan::few_selected) return unsupported("supports more than 512 boxes to select");
+  if (sizes.most <= SuppressionPlan::few_selected)
+    return unsupported("supports only limits of more than 512 selected boxes");
   if (sizes.segments > SuppressionPlan::most_chunked)
     return unsupported("supports at most 128 classes in all items together");
   return fits_segments(op, problem);

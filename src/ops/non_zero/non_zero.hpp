@@ -30,7 +30,7 @@ struct NonZero {
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "NonZero"}; }
   /// Infers the shapes of the indices and of `count`. The upper bound is every element.
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
-    if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar, allowed are 1 to 8 dimensions");
+    if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar; it must have 1 to 8 dimensions");
     Dim elements = 1;
     for (const Dim& dim : inputs[0]) elements = elements * dim;
     return {{static_cast<std::int64_t>(inputs[0].size()), data_size(1, ceil_div(elements, 2), elements)}, {}};

@@ -147,8 +147,8 @@ __global__ void store_indices(const unsigned* words, const std::int64_t* tile_st
 Status fits_one_block(const NonZero& /*op*/, const Problem& problem) {
   const std::int64_t elements = problem.inputs[0].extents.element_count();
   if (elements <= block_elements) return {};
-  return unsupported("x has " + std::to_string(elements) + " elements, allowed are at most " +
-                     std::to_string(block_elements));
+  return unsupported("supports at most " + std::to_string(block_elements) + " elements, found " +
+                     std::to_string(elements));
 }
 
 Status run_one_block(const NonZero& /*op*/, const Problem& problem, const Buffers& buffers,

@@ -15,8 +15,8 @@ namespace {
 Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const auto& [name, value] : fields) {
     if (const auto count = std::get<std::int64_t>(value); count != 1) {
-      return invalid_argument("attribute `nbWeights`: found " + std::to_string(count) +
-                              ", allowed is 1: the number of lists of weights");
+      return invalid_argument("attribute `nbWeights` is " + std::to_string(count) +
+                              "; it must be 1, because the plugin has one list of weights");
     }
   }
   const auto is_set = [&](std::string_view wanted) {
@@ -52,15 +52,15 @@ std::span<const std::int64_t> Normalize::axes(int rank) const {
 Status Normalize::check(const Problem& problem) const {
   const Extents& x = problem.inputs[0].extents;
   if (x.rank() < 2) {
-    return invalid_argument("Normalize: x has rank " + std::to_string(x.rank()) + ", allowed is 2 to 8");
+    return invalid_argument("Normalize: x has rank " + std::to_string(x.rank()) + "; the rank must be between 2 and 8");
   }
   const Extents& found = problem.inputs[1].extents;
-  const std::int64_t allowed = channel_shared ? 1 : x[1];
-  if (found.rank() == 1 && found[0] == allowed) return {};
-  return invalid_argument(
-      "Normalize: scale has shape " + to_string(found) + ", allowed is " +
-      (channel_shared ? "one value, because channel_shared is 1"
-                      : "one value for each of " + std::to_string(allowed) + " channels, because channel_shared is 0"));
+  const std::int64_t required = channel_shared ? 1 : x[1];
+  if (found.rank() == 1 && found[0] == required) return {};
+  return invalid_argument("Normalize: scale has shape " + to_string(found) + "; it must have " +
+                          (channel_shared ? "one value, because channel_shared is 1"
+                                          : "one value for each of " + std::to_string(required) +
+                                                " channels, because channel_shared is 0"));
 }
 
 TensorDesc Normalize::constant(std::size_t /*port*/, std::span<const TensorDesc> given) const {
@@ -114,7 +114,7 @@ std::vector<DropIn> Normalize::drop_ins() {
                       {.name = "nbWeights",
                        .attribute = {},
                        .type = AttributeType::integer,
-                       .doc = "the number of lists of weights, which is 1",
+                       .doc = "the number of lists of weights; it must be 1",
                        .is_required = true},
                       {"eps", "epsilon"}},
            .doc = "NVIDIA's plugin of TensorRT 5 to 10, removed in 11.0; with acrossSpatial and a factor for each "

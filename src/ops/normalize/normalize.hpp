@@ -34,7 +34,7 @@ struct Normalize {
                   "1 computes one norm for each item, 0 one for each pixel"),
         attribute("channel_shared", &Normalize::channel_shared,
                   "1 means one factor for all channels, 0 one for each channel"),
-        attribute("epsilon", &Normalize::epsilon, "the number that is added to the sum of squares",
+        attribute("epsilon", &Normalize::epsilon, "the value that is added to the sum of squares",
                   {.lowest = 0, .finite = true}),
         attribute("weights", &Normalize::weights, "the factors, if the input scale is absent; if empty, 1"),
         attribute("x_scale", &Normalize::x_scale, x_scale_doc, positive_and_finite()),

@@ -122,13 +122,13 @@ namespace graft::ops {
       add(x, {.across = across, .given = 0}, "_tiny", Fill::tiny, {{"weights", numbers(40)}});
     }
   }
-  add({f32, Layout::linear, {3}}, {}).refused = "x has rank 1, allowed is 2 to 8";
+  add({f32, Layout::linear, {3}}, {}).refused = "x has rank 1; the rank must be between 2 and 8";
   add({i32, Layout::linear, {2, 3}}, {}).refused = "does not take i32 2x3";
   add({f32, Layout::linear, {2, 3}}, {.given = 0}, "_two_weights", Fill::normal, {{"weights", numbers(2)}}).refused =
-      "scale has shape 2, allowed is one value for each of 3 channels, because channel_shared is 0";
+      "scale has shape 2; it must have one value for each of 3 channels, because channel_shared is 0";
   add({f32, Layout::linear, {2, 3}}, {.shared = true, .given = 0}, "_three_weights", Fill::normal,
       {{"weights", numbers(3)}})
-      .refused = "scale has shape 3, allowed is one value, because channel_shared is 1";
+      .refused = "scale has shape 3; it must have one value, because channel_shared is 1";
   add({f16, Layout::linear, {32771, 64, 32, 32}}, {}).large = true;
   add({i8, Layout::linear, {32771, 64, 32, 32}}, {.across = true}).large = true;
   add({f16, Layout::hwc8, {32771, 60, 32, 32}}, {}).large = true;

@@ -69,9 +69,9 @@ Found read(const onnx::Match& match) {
   if (std::string obstacle = obstacle_of_x(match, "Normalize"); !obstacle.empty()) return fail(std::move(obstacle));
   const std::int64_t rank = *x.rank();
   constexpr std::int64_t least_rank = 2;
-  if (rank < least_rank) return fail("x has no channels");
+  if (rank < least_rank) return fail("x has fewer than two dimensions, so it has no channels");
   if (match.text("mode").value_or("add") != "add") {
-    return fail(fmt::format("epsilon_mode is {}; Normalize adds epsilon to the sum of squares",
+    return fail(fmt::format("epsilon_mode is {}; Normalize supports only add, which adds epsilon to the sum of squares",
                             match.text("mode").value_or("")));
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(rank - 1));
@@ -81,12 +81,13 @@ Found read(const onnx::Match& match) {
   std::sort(axes.begin(), axes.end());
   const bool over_channels = axes == std::vector<std::int64_t>{1};
   if (!over_channels && axes != all) {
-    return fail(fmt::format("the norm is over the axes [{}], neither the channels nor all axes except the batch",
-                            fmt::join(axes, ", ")));
+    return fail(
+        fmt::format("the norm is over the axes [{}]; it must be over the channels, or over all axes except the batch",
+                    fmt::join(axes, ", ")));
   }
-  if (!match.scalar("epsilon")) return fail("epsilon is not a single number");
+  if (!match.scalar("epsilon")) return fail("epsilon has several values; Normalize supports one");
   auto scale = factors(match.constants.find("scale")->second, rank, (*x.shape)[1]);
-  if (!scale) return fail("the factor is neither one number nor one for each channel");
+  if (!scale) return fail("the factor has neither one value nor one for each channel");
   Found found{find_operator("Normalize")->create(), std::move(*scale), ""};
   const std::vector<NamedAttribute> attributes{{"across_spatial", std::int64_t{over_channels ? 0 : 1}},
                                                {"channel_shared", std::int64_t{found.scale.size() == 1 ? 1 : 0}},

@@ -90,8 +90,8 @@ Status to_pads(std::span<const NamedAttribute> own_fields, std::vector<NamedAttr
         break;
       case 8: attributes.push_back({"pads", given}); break;
       default:
-        return invalid_argument("attribute `padding`: found " + std::to_string(given.size()) +
-                                " integers, allowed are 1 (all sides of H and W), 4 (left, right, top, bottom) and 8 "
+        return invalid_argument("attribute `padding` has " + std::to_string(given.size()) +
+                                " elements; it must have 1 (all sides of H and W), 4 (left, right, top, bottom) or 8 "
                                 "(as in ONNX, for N,C,H,W)");
     }
   }
@@ -108,15 +108,15 @@ bool Padding::accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) 
 std::vector<Shape> Padding::infer_shapes(std::span<const Shape> inputs) const {
   Shape shape = inputs[0];
   if (pads.size() != 2 * shape.size()) {
-    throw std::invalid_argument("attribute `pads`: found " + std::to_string(pads.size()) + " integers, allowed is " +
+    throw std::invalid_argument("attribute `pads` has " + std::to_string(pads.size()) + " elements; it must have " +
                                 std::to_string(2 * shape.size()) + " for rank " + std::to_string(shape.size()));
   }
   for (int axis = 0; axis < rank(); ++axis) {
     Dim& dim = shape[static_cast<std::size_t>(axis)];
     dim = dim + (begin(axis) + end(axis));
     if (dim.is_constant() && dim.value() < 0) {
-      throw std::invalid_argument("attribute `pads`: axis " + std::to_string(axis) +
-                                  " is cropped by more elements than it has");
+      throw std::invalid_argument("attribute `pads` crops axis " + std::to_string(axis) +
+                                  " by more elements than the axis has");
     }
   }
   return {shape};
@@ -124,8 +124,8 @@ std::vector<Shape> Padding::infer_shapes(std::span<const Shape> inputs) const {
 
 Status Padding::check_attributes() const {
   if (pads.size() % 2 == 0 && rank() <= Extents::max_rank) return {};
-  return invalid_argument("attribute `pads`: found " + std::to_string(pads.size()) +
-                          " integers, allowed are two for each of at most 8 axes");
+  return invalid_argument("attribute `pads` has " + std::to_string(pads.size()) +
+                          " elements; it must have two for each axis, and at most 16");
 }
 
 Status Padding::check(const Problem& problem) const {
@@ -133,8 +133,9 @@ Status Padding::check(const Problem& problem) const {
   if (mode == PaddingMode::constant || problem.outputs[0].extents.element_count() == 0) return {};
   for (int axis = 0; axis < rank(); ++axis) {
     if (x[axis] == 0) {
-      return invalid_argument("attribute `mode`: " + mode_name(mode) + " cannot pad axis " + std::to_string(axis) +
-                              ", which has no elements; constant is allowed");
+      return invalid_argument("attribute `mode` is " + mode_name(mode) + ", which cannot pad axis " +
+                              std::to_string(axis) +
+                              ", because this axis has no elements; only the mode constant can pad it");
     }
   }
   return {};
@@ -195,8 +196,8 @@ std::vector<DropIn> Padding::drop_ins() {
            .fields = {{.name = "padding",
                        .attribute = {},
                        .type = AttributeType::integers,
-                       .doc = "for N,C,H,W: one integer for all sides of H and W; left, right, top, bottom as in "
-                              "PyTorch; or all eight as in ONNX"}},
+                       .doc = "for N,C,H,W: one integer for all sides of H and W; four for left, right, top, bottom as "
+                              "in PyTorch; or eight as in ONNX"}},
            .doc = "the plugin that exported style-transfer and depth networks use",
            .defaults = {{"mode", std::string("reflect")}},
            .translate = to_pads}};

@@ -50,10 +50,10 @@ struct Padding {
     constexpr Range pad_range{.lowest = -2147483647., .highest = 2147483647.};
     return std::tuple{attribute("mode", &Padding::mode, "the rule by which x continues outside its axes"),
                       required_attribute("pads", &Padding::pads,
-                                         "the number of elements to add before each axis, followed by the numbers "
-                                         "after each axis; negative numbers crop",
+                                         "the number of elements to add before each axis, followed by the number to "
+                                         "add after each axis; negative values crop",
                                          pad_range),
-                      attribute("value", &Padding::value, "for the mode constant, the value outside x"),
+                      attribute("value", &Padding::value, "the value outside x in the mode constant"),
                       attribute("x_scale", &Padding::x_scale, x_scale_doc, positive_and_finite()),
                       attribute("y_scale", &Padding::y_scale, y_scale_doc, positive_and_finite())};
   }

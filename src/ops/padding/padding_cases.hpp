@@ -102,9 +102,9 @@ namespace graft::ops {
       {{"x_scale", 0.5F}, {"y_scale", 0.25F}})
       .refused = "does not take f8e4m3fn 2x3";
   add({DType::i32, Layout::linear, {2, 3}}, "edge", {1, 1, 1, 1}).refused = "does not take i32 2x3";
-  add({DType::f32, Layout::linear, {2, 3}}, "edge", {1, 1}).refused = "found 2 integers, allowed is 4 for rank 2";
-  add({DType::f32, Layout::linear, {2, 3}}, "edge", {-2, 0, -1, 0}).refused = "axis 0 is cropped by more elements";
-  add({DType::f32, Layout::linear, {2, 0}}, "wrap", {0, 1, 0, 1}).refused = "wrap cannot pad axis 1";
+  add({DType::f32, Layout::linear, {2, 3}}, "edge", {1, 1}).refused = "has 2 elements; it must have 4 for rank 2";
+  add({DType::f32, Layout::linear, {2, 3}}, "edge", {-2, 0, -1, 0}).refused = "crops axis 0 by more elements";
+  add({DType::f32, Layout::linear, {2, 0}}, "wrap", {0, 1, 0, 1}).refused = "wrap, which cannot pad axis 1";
   add({DType::f16, Layout::linear, {32771, 64, 32, 32}}, "reflect", {0, 0, 1, 1, 0, 0, 1, 1}).large = true;
   add({DType::i8, Layout::linear, {65539, 32771}}, "symmetric", {0, 2, 0, 1}).large = true;
   add({DType::f16, Layout::hwc8, {32771, 60, 32, 32}}, "wrap", {0, 0, 1, 1, 0, 0, 1, 1}).large = true;

@@ -56,7 +56,7 @@ Status counts_fit(const Padding& op, const Problem& problem) {
 
 Status elements_fits(const Padding& /*op*/, const Problem& problem) {
   if (problem.inputs[0].layout == Layout::linear) return {};
-  return unsupported("supports linear, found " + std::string(to_string(problem.inputs[0].layout)));
+  return unsupported("supports only the linear layout, found " + std::string(to_string(problem.inputs[0].layout)));
 }
 
 Status linear_counts_fit(const Padding& op, const Problem& problem) {

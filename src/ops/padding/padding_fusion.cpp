@@ -73,8 +73,8 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
       };
       if (fits_one({run}) && !fits_one({run, other})) {
         return fmt::format(
-            "it is padding if axis {} has {} elements, but with {} elements it is a different padding or no padding",
-            axis, run.x_dims[axis], other.x_dims[axis]);
+            "the nodes pad x if axis {} has {} elements; with {} elements they compute another padding or none", axis,
+            run.x_dims[axis], other.x_dims[axis]);
       }
     }
   }
@@ -88,7 +88,7 @@ std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
     }
     if (fitting.empty()) {
       const std::size_t shown = std::min<std::size_t>(map.size(), 12);
-      return fmt::format("axis {} of {} elements becomes [{}{}], which is not a mode of padding", axis, n,
+      return fmt::format("axis {} of {} elements becomes [{}{}], which is not a mode of Padding", axis, n,
                          fmt::join(map.begin(), map.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                          shown < map.size() ? ", ..." : "");
     }
@@ -137,9 +137,10 @@ void fuse_padding(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion padding_fusion{
-    .pass = {"fuse_padding",
-             "elements that only move; runs after fuse_upsampling, because parts of a repetition look like a border",
-             fuse_padding},
+    .pass =
+        {"fuse_padding",
+         "the nodes only move elements; runs after fuse_upsampling, because parts of a repetition look like a border",
+         fuse_padding},
     .after = "fuse_upsampling"};
 
 }  // namespace graft::passes

@@ -32,7 +32,7 @@ SPLIT = "t = Slice(x, i1, i3, i3) c, k = Split<axis=3>(t, ones_of_two) "
 
 # fmt: off
 MISSES = [
-    miss("reflect_and_edge", "reflected before the tensor, the edge repeated after it", "which is not a mode of padding",
+    miss("reflect_and_edge", "reflected before the tensor, the edge repeated after it", "which is not a mode of Padding",
          WIDE.format(9), BEFORE + "e = Slice(x, i4, i5, i3) r = Concat<axis=3>(e, e) " + CAT),
     miss("not_flipped", "the columns before and after the tensor are not reversed", "becomes [1, 2, 0, 1, 2, 3, 4, 2, 3]",
          WIDE.format(9), "l = Slice(x, i1, i3, i3) r = Slice(x, i2, i4, i3) " + CAT),
@@ -50,7 +50,7 @@ MISSES = [
     same("border_used_elsewhere", "the columns before x are needed by another node as well", "is used by node 'Sigmoid",
          "(float[N,4,3,5] x) => (float[N,4,3,9] y, float[N,4,3,2] other)",
          BEFORE + AFTER + CAT + " other = Sigmoid(l)"),
-    miss("permuted", "the columns change places", "which is not a mode of padding",
+    miss("permuted", "the columns change places", "which is not a mode of Padding",
          WIDE.format(8), "y = Gather<axis=3>(x, permuted)"),
     miss("zeros_and_ones", "zeros before the tensor, ones after it", "the padding contains both 0 and 1",
          "(float[4,4,3,5] x) => (float[4,4,3,7] y)",

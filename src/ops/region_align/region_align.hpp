@@ -51,7 +51,7 @@ struct RegionAlign {
         attribute("output_width", &Self::output_width, "the number of columns of bins", size),
         attribute(
             "sampling_ratio", &Self::sampling_ratio,
-            "the number of samples along each side of a bin; 0 stands for the length of the side in pixels, rounded up",
+            "the number of samples along each side of a bin; 0 means the length of the side in pixels, rounded up",
             {.lowest = 0, .highest = 1 << 15}),
         attribute("spatial_scale", &Self::spatial_scale,
                   "the size of the map divided by the size of the image to which regions refer",
@@ -75,7 +75,8 @@ struct RegionAlign {
     for (std::size_t port = 0; port < ranks.size(); ++port) {
       if (inputs[port].size() == ranks[port]) continue;
       throw std::invalid_argument("`" + std::string(ports()[port].name) + "` has rank " +
-                                  std::to_string(inputs[port].size()) + ", allowed is " + std::to_string(ranks[port]));
+                                  std::to_string(inputs[port].size()) + "; the rank must be " +
+                                  std::to_string(ranks[port]));
     }
     return {{inputs[1][0], inputs[0][1], output_height, output_width}};
   }
@@ -84,13 +85,13 @@ struct RegionAlign {
     const Extents& rois = problem.inputs[1].extents;
     const Extents& items = problem.inputs[2].extents;
     if (rois[1] != 4 || rois[0] != items[0]) {
-      return invalid_argument("RegionAlign: rois have shape " + to_string(rois) + " and batch_indices " +
-                              to_string(items) + ", allowed are R,4 and R");
+      return invalid_argument("RegionAlign: rois has shape " + to_string(rois) + " and batch_indices has shape " +
+                              to_string(items) + "; the shapes must be R,4 and R");
     }
     constexpr std::int64_t most = 0x7FFFFFFF;  // The kernels index the pixels of a map in 32 bits.
     if (x[2] == 0 || x[3] <= most / x[2]) return {};
     return invalid_argument("RegionAlign: x has shape " + to_string(x) +
-                            ", allowed are maps of at most 2147483647 pixels");
+                            "; its maps may have at most 2147483647 pixels");
   }
   [[nodiscard]] static std::optional<Function> function(const FunctionInputs& inputs) {
     return function_in_f32(name, inputs.dtype,

@@ -105,11 +105,11 @@ inline void place_any_regions(std::span<HostTensor> inputs) { place_regions(inpu
   }
   const Attributes one = sizes(1, 1, 1);
   add(DType::f32, {1, 1, 4, 4}, 2, one, "_corners").inputs[1].extents = {2, 5};
-  cases.back().refused = "allowed are R,4 and R";
+  cases.back().refused = "the shapes must be R,4 and R";
   add(DType::f32, {1, 1, 4, 4}, 2, one, "_count").inputs[2].extents = {3};
-  cases.back().refused = "allowed are R,4 and R";
+  cases.back().refused = "the shapes must be R,4 and R";
   add(DType::f32, {1, 4, 4}, 2, one, "_rank").refused = "`x` has rank 3";
-  add(DType::f32, {1, 0, 1 << 16, 1 << 15}, 2, one, "_size").refused = "allowed are maps of at most 2147483647 pixels";
+  add(DType::f32, {1, 0, 1 << 16, 1 << 15}, 2, one, "_size").refused = "its maps may have at most 2147483647 pixels";
   add(DType::f32, {1, 1, 4, 4}, 2, one, "_type").inputs[1].dtype = DType::f16;
   cases.back().refused = "does not take";
   return cases;

@@ -164,8 +164,8 @@ Status fits_windows(const RegionAlign& op, const Problem& problem) {
   constexpr std::int64_t most = 48 * 1024;
   const std::int64_t bytes = window_bytes(RegionSizes(op, problem));
   if (bytes <= most) return {};
-  return unsupported("a region's taps may need " + std::to_string(bytes) + " bytes, a block has " +
-                     std::to_string(most));
+  return unsupported("supports regions whose samples need at most " + std::to_string(most) +
+                     " bytes of shared memory, found " + std::to_string(bytes));
 }
 
 /// Returns the number of groups between `least` and `most` that leaves the fewest threads of a block without a bin.

@@ -32,7 +32,7 @@ struct ScatterReduceElements {
         attribute("axis", &Self::axis, "the axis of the indices; negative axes count from the last one"),
         attribute("deterministic", &Self::deterministic,
                   "1 sorts updates by their target and reduces them in order, so that every run computes the same "
-                  "bits; 0 allows floating-point numbers to be added in any order, and in their own type")};
+                  "bits; 0 allows floating-point values to be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
     return std::array{

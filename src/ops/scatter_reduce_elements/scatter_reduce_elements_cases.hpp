@@ -74,11 +74,11 @@ inline void place_elements(std::span<HostTensor> inputs) {
     cases.back().name += std::to_string(cases.size());
   };
   refuse({4, 5}, {3}, 0, "with the rank of data");
-  refuse({4, 5}, {3, 6}, 0, "not larger than data except along the axis");
-  refuse({4, 5}, {3, 5}, 2, "axis is 2, allowed is -2 to 1");
+  refuse({4, 5}, {3, 6}, 0, "must not be larger than data except along the axis");
+  refuse({4, 5}, {3, 5}, 2, "axis is 2; it must be between -2 and 1");
   refuse({}, {}, 0, "`data` is a scalar");
   add(operator_of("add", 0), DType::f32, DType::i64, {4, 5}, {3, 5}, "_updates").inputs[2].extents = {4, 5};
-  cases.back().refused = "indices and updates of the same shape";
+  cases.back().refused = "indices and updates must have the same shape";
   add(operator_of("add", 0), DType::i8, DType::i64, {4, 5}, {3, 5}, "").refused = "does not take";
   return cases;
 }

@@ -8,10 +8,10 @@ namespace graft::ops {
 
 std::vector<Shape> ScatterReduceElements::infer_shapes(std::span<const Shape> inputs) const {
   const auto rank = static_cast<std::int64_t>(inputs[0].size());
-  if (rank == 0) throw std::invalid_argument("`data` is a scalar, allowed are 1 to 8 dimensions");
+  if (rank == 0) throw std::invalid_argument("`data` is a scalar; it must have 1 to 8 dimensions");
   if (axis < -rank || axis >= rank) {
-    throw std::invalid_argument("axis is " + std::to_string(axis) + ", allowed is " + std::to_string(-rank) + " to " +
-                                std::to_string(rank - 1));
+    throw std::invalid_argument("axis is " + std::to_string(axis) + "; it must be between " + std::to_string(-rank) +
+                                " and " + std::to_string(rank - 1));
   }
   return {inputs[0]};
 }
@@ -23,10 +23,10 @@ Status ScatterReduceElements::check(const Problem& problem) const {
   bool fits = indices.rank() == data.rank() && updates == indices;
   for (int i = 0; fits && i < data.rank(); ++i) fits = i == axis_of(data.rank()) || indices[i] <= data[i];
   if (fits) return {};
-  return invalid_argument("ScatterReduceElements: data has shape " + to_string(data) + ", indices " +
-                          to_string(indices) + " and updates " + to_string(updates) +
-                          "; allowed are indices and updates of the same shape, with the rank of data and not larger "
-                          "than data except along the axis");
+  return invalid_argument("ScatterReduceElements: data has shape " + to_string(data) + ", indices has " +
+                          to_string(indices) + " and updates has " + to_string(updates) +
+                          "; indices and updates must have the same shape, with the rank of data, and must not be "
+                          "larger than data except along the axis");
 }
 
 Status run(const ScatterReduceElements& op, const Problem& problem, const Buffers& buffers,

@@ -32,7 +32,7 @@ struct ScatterReduceND {
             "the operation that combines updates with data; without a reduction, use TensorRT's own layer"),
         attribute("deterministic", &ScatterReduceND::deterministic,
                   "1 sorts updates by their index and reduces them in order, so that every run computes the same bits; "
-                  "0 allows floating-point numbers to be added in any order, and in their own type")};
+                  "0 allows floating-point values to be added in any order, and in their own type")};
   }
   static constexpr auto ports() {
     return std::array{input("data", "T", "any", "a tensor of 1 to 8 dimensions"),
@@ -44,7 +44,7 @@ struct ScatterReduceND {
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "ScatterND", .needs_override = true}; }
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty() || inputs[1].empty()) {
-      throw std::invalid_argument("`data` or `indices` is a scalar, allowed are 1 to 8 dimensions");
+      throw std::invalid_argument("`data` or `indices` is a scalar; both must have 1 to 8 dimensions");
     }
     return {inputs[0]};
   }

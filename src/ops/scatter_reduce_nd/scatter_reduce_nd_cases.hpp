@@ -80,11 +80,11 @@ inline void place_slices(std::span<HostTensor> inputs) {
     add(any_order, dtype, {20, 8}, {0, 1}, "_any_order_no_updates");
   }
   add(in_order[0], DType::f32, {4, 5}, {3, 1}, "_length").inputs[2].extents = {3, 6};
-  cases.back().refused = "updates have shape 3x6";
+  cases.back().refused = "updates has shape 3x6";
   add(in_order[0], DType::f32, {4, 5}, {3, 1}, "_depth").inputs[1].extents = {3, 3};
-  cases.back().refused = "the last dimension of indices is 3, allowed is 1 to 2";
+  cases.back().refused = "the last dimension of indices is 3; it must be between 1 and 2";
   add(in_order[0], DType::f32, {4, 5}, {3, 1}, "_no_depth").inputs[1].extents = {3, 0};
-  cases.back().refused = "the last dimension of indices is 0, allowed is 1 to 2";
+  cases.back().refused = "the last dimension of indices is 0; it must be between 1 and 2";
   add(in_order[0], DType::f32, {4}, {3, 1}, "_scalar").inputs[0].extents = {};
   cases.back().refused = "is a scalar";
   add(in_order[0], DType::i8, {4, 5}, {3, 1}, "").refused = "does not take";

@@ -21,16 +21,16 @@ Status ScatterReduceND::check(const Problem& problem) {
   const std::int64_t depth = indices[indices.rank() - 1];
   if (depth < 1 || depth > data.rank()) {
     return invalid_argument("ScatterReduceND: the last dimension of indices is " + std::to_string(depth) +
-                            ", allowed is 1 to " + std::to_string(data.rank()) + ", the rank of data");
+                            "; it must be between 1 and " + std::to_string(data.rank()) + ", the rank of data");
   }
   std::vector<std::int64_t> wanted(indices.begin(), indices.end() - 1);
   wanted.insert(wanted.end(), data.begin() + depth, data.end());
   const Extents& updates = problem.inputs[2].extents;
   if (std::equal(wanted.begin(), wanted.end(), updates.begin(), updates.end())) return {};
-  return invalid_argument(
-      "ScatterReduceND: updates have shape " + to_string(updates) + " with data of " + to_string(data) +
-      " and indices of " + to_string(indices) +
-      "; allowed is the shape of indices without its last dimension, followed by the shape of a slice");
+  return invalid_argument("ScatterReduceND: updates has shape " + to_string(updates) + " with data of " +
+                          to_string(data) + " and indices of " + to_string(indices) +
+                          "; it must have the shape of indices without its last dimension, followed by the dimensions "
+                          "of data that indices does not index");
 }
 
 ScatterSizes ScatterReduceND::sizes(const Problem& problem) {

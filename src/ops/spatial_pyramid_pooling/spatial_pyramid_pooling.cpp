@@ -107,8 +107,8 @@ std::vector<Shape> SpatialPyramidPooling::infer_shapes(std::span<const Shape> in
 
 Status SpatialPyramidPooling::check_attributes() const {
   if (!levels.empty() && levels.size() <= 64) return {};
-  return invalid_argument("attribute `levels`: found " + std::to_string(levels.size()) +
-                          " integers, allowed are 1 to 64");
+  return invalid_argument("attribute `levels` has " + std::to_string(levels.size()) +
+                          " elements; it must have 1 to 64");
 }
 
 Status SpatialPyramidPooling::check(const Problem& problem) const {
@@ -118,7 +118,7 @@ Status SpatialPyramidPooling::check(const Problem& problem) const {
       if (can_bin(binning, x[axis], bins)) continue;
       return invalid_argument("attribute `levels`: an axis of " + std::to_string(x[axis]) + " elements cannot have " +
                               std::to_string(bins) + " bins with binning " + name_of(binning) +
-                              (x[axis] > 0 ? "; adaptive allows it" : ""));
+                              (x[axis] > 0 ? "; binning adaptive supports any number of bins" : ""));
     }
   }
   return {};

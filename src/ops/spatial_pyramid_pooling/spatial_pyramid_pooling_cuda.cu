@@ -22,7 +22,7 @@ Status planes_fits(const Op& op, const Problem& problem) {
                        std::to_string(most_axis_bins) + " bins, and up to 2^30 planes of 2^30 elements");
   }
   if (planes_fit(pyramid, extents[3])) return {};
-  return unsupported("supports images if a block has room for one row of each cell, found rows of " +
+  return unsupported("supports images of which one row of each cell fits into shared memory, found rows of " +
                      std::to_string(extents[3]) + " elements in " + std::to_string(pyramid.axes.rows.cells) + " cells");
 }
 

@@ -134,7 +134,7 @@ std::string set_bins(Level& level) {
     const std::int64_t count = size_of(*level.y, axis + 2);
     if (count < 1) return fmt::format("the size of '{}' is unknown", level.y->name);
     if (count > most_bins) {
-      return fmt::format("{} windows along one axis, and a level has at most {}", count, most_bins);
+      return fmt::format("there are {} windows along one axis; a level may have at most {}", count, most_bins);
     }
     auto bins = bins_of(level, axis, level.sizes[axis], count);
     if (!bins) return "a window of an average reaches beyond the padding";
@@ -300,7 +300,7 @@ Pyramid read(const onnx::Node& concat) {
   for (const Level& level : levels) {
     if (level.x != &x)
       return fail(fmt::format("'{}' and '{}' are pooled; all levels must pool one tensor", x.name, level.x->name));
-    if (level.is_max != levels[0].is_max) return fail("one level computes the maximum, another one the average");
+    if (level.is_max != levels[0].is_max) return fail("one level computes the maximum, another level the average");
   }
   const bool has_windows =
       std::any_of(levels.begin(), levels.end(), [](const Level& level) { return !level.is_whole_image(); });
@@ -419,7 +419,7 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
       }
       const auto dtype = found.x->type ? to_dtype(*found.x->type) : std::nullopt;
       if (!dtype || !is_floating_point(*dtype)) {
-        near(fmt::format("the type of '{}' is not supported by SpatialPyramidPooling", found.x->name));
+        near(fmt::format("'{}' has a type that SpatialPyramidPooling does not support", found.x->name));
         continue;
       }
       if (!is_wanted(rewriter, *found.op, *found.x, *node->output())) continue;
@@ -456,7 +456,8 @@ void fuse_spatial_pyramid_pooling(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion spatial_pyramid_pooling_fusion{
-    .pass = {"fuse_spatial_pyramid_pooling", "pools of one image; runs while they are still ONNX nodes",
+    .pass = {"fuse_spatial_pyramid_pooling",
+             "pools of one image, flattened and concatenated; runs while the pools are still ONNX nodes",
              fuse_spatial_pyramid_pooling},
     .after = "fuse_padding",
     .lifts_frozen_sizes = true};

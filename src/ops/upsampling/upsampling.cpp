@@ -31,7 +31,8 @@ Ratio simplest_between(double low, double high) {
 
 [[nodiscard]] std::size_t spatial_rank(std::size_t rank) {
   if (rank < 3 || rank > 2 + Upsampling::max_spatial) {
-    throw std::invalid_argument("x has rank " + std::to_string(rank) + ", allowed is N,C and 1 to 3 spatial axes");
+    throw std::invalid_argument("x has rank " + std::to_string(rank) +
+                                "; the rank must be between 3 and 5: N, C and 1 to 3 spatial axes");
   }
   return rank - 2;
 }
@@ -106,10 +107,11 @@ std::vector<Shape> Upsampling::infer_shapes(std::span<const Shape> inputs) const
   const std::size_t spatial = spatial_rank(y.size());
   const bool by_size = !sizes.empty();
   const std::size_t given = by_size ? sizes.size() : scales.size();
-  if (given == 0) throw std::invalid_argument("needs attribute `scales` or attribute `sizes`");
+  if (given == 0) throw std::invalid_argument("the attributes `scales` and `sizes` are missing; set one of them");
   if (given != spatial && (by_size || given != 1)) {
     throw std::invalid_argument("attribute `" + std::string(by_size ? "sizes" : "scales") + "` has " +
-                                std::to_string(given) + " elements for " + std::to_string(spatial) + " spatial axes");
+                                std::to_string(given) + " elements; it must have one for each of the " +
+                                std::to_string(spatial) + " spatial axes of x" + (by_size ? "" : ", or one for all"));
   }
   for (std::size_t i = 0; i < spatial; ++i) {
     Dim& size = y[2 + i];
@@ -126,15 +128,16 @@ std::vector<Shape> Upsampling::infer_shapes(std::span<const Shape> inputs) const
 
 Status Upsampling::check_attributes() const {
   if (!scales.empty() && !sizes.empty()) {
-    return invalid_argument("attributes `scales` and `sizes` exclude each other, found both");
+    return invalid_argument("the attributes `scales` and `sizes` are both set; set only one of them");
   }
   if (scales.size() > max_spatial || sizes.size() > max_spatial) {
-    return invalid_argument("attributes `scales` and `sizes` have at most 3 elements, one for each spatial axis");
+    return invalid_argument(
+        "attribute `scales` or `sizes` has more than 3 elements; it may have one for each of at most 3 spatial axes");
   }
   for (const float scale : scales) {
     if (!simplest_ratio(scale)) {
-      return invalid_argument("attribute `scales`: " + std::to_string(scale) +
-                              " is not a ratio of two numbers of at most 2^30");
+      return invalid_argument("attribute `scales` contains " + std::to_string(scale) +
+                              ", which is not the ratio of two integers of at most 2^30");
     }
   }
   return {};
@@ -146,10 +149,10 @@ Status Upsampling::check(const Problem& problem) const {
   for (int axis = 2; axis < in.rank(); ++axis) {
     const std::string where = "axis " + std::to_string(axis) + " of x: ";
     if (in[axis] > largest || out[axis] > largest) {
-      return unsupported(where + "sizes of more than 2^30, found " + std::to_string(in[axis]) + " to " +
-                         std::to_string(out[axis]));
+      return unsupported(where + "sizes up to 2^30 are supported, found " + std::to_string(in[axis]) +
+                         " resampled to " + std::to_string(out[axis]));
     }
-    if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "it has no elements to sample from");
+    if (in[axis] == 0 && out[axis] > 0) return invalid_argument(where + "this axis has no elements to sample from");
     if (scales.empty()) continue;
     // The frameworks compute the size in float. The exact size differs if the float product is rounded to the other
     // side of an integer.
@@ -158,7 +161,7 @@ Status Upsampling::check(const Problem& problem) const {
     if (expected != out[axis]) {
       return unsupported(where + std::to_string(in[axis]) + " times " + std::to_string(scale) + " is " +
                          std::to_string(expected) + " in float arithmetic and " + std::to_string(out[axis]) +
-                         " exactly; use `sizes`");
+                         " exactly; set the attribute `sizes` instead of `scales`");
     }
   }
   return {};

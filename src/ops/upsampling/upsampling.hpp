@@ -71,7 +71,7 @@ struct Upsampling {
     return std::tuple{
         attribute("mode", &Upsampling::mode, "the method by which values between elements are interpolated"),
         attribute("scales", &Upsampling::scales,
-                  "the output size divided by the input size, one number for all spatial axes or one for each",
+                  "the output size divided by the input size, one value for all spatial axes or one for each",
                   positive_and_finite()),
         attribute("sizes", &Upsampling::sizes, "the output sizes of the spatial axes, instead of scales",
                   {.lowest = 1, .highest = largest_size}),

@@ -99,7 +99,7 @@ Status fits_upsample_2x(const Upsampling& op, const Problem& problem) {
   }
   const bool is_byte = size_of(problem.inputs[0].dtype) == 1;
   if (problem.inputs[0].layout == Layout::linear && is_byte && axes[2].in % upsample_2x_columns<std::int8_t> != 0) {
-    return unsupported("supports rows of a multiple of 8 elements of one byte");
+    return unsupported("supports types of one byte in the linear layout only with rows of a multiple of 8 elements");
   }
   return fits_quick(op, problem);
 }
@@ -113,8 +113,7 @@ Status fits_downsample_2x(const Upsampling& op, const Problem& problem) {
   const auto axes = sampled_axes(op, problem);
   if (op.mode != Interpolation::linear || x.layout != Layout::linear || axes[0].out > 1 || axes[0].in > 1 ||
       !is_downsample_2x(axes[1]) || !is_downsample_2x(axes[2])) {
-    return unsupported(
-        "supports only linear interpolation with half_pixel of two axes to half their size, in the linear layout");
+    return unsupported("supports only linear interpolation with half_pixel that halves two axes, in the linear layout");
   }
   const int columns = 16 / static_cast<int>(size_of(x.dtype));
   if (axes[2].in % columns != 0) return unsupported("supports rows of a multiple of 128 bits");
@@ -125,13 +124,14 @@ Status fits_line_buffer(const Upsampling& op, const Problem& problem) {
   // In narrower rows most lanes would be idle: on an H100 "gather" took .41 to .92 of the time for rows of 7 to 30.
   constexpr std::int64_t narrowest = 40;
   const auto axes = sampled_axes(op, problem);
-  if (axes[2].out < narrowest) return unsupported("supports rows of 40 elements and more");
+  if (axes[2].out < narrowest) return unsupported("supports output rows of at least 40 elements");
   if (axes[1].out < axes[1].in || (axes[0].is_identity() && axes[1].is_identity())) {
     // Other images do not use any input row twice.
-    return unsupported("supports images whose number of rows changes and does not shrink");
+    return unsupported(
+        "supports images with at least as many output rows as input rows, if not only the length of the rows changes");
   }
   if (op.mode != Interpolation::linear || problem.inputs[0].layout != Layout::linear) {
-    return unsupported("supports linear interpolation in the linear layout");
+    return unsupported("supports only linear interpolation in the linear layout");
   }
   for (const SampledAxis& axis : axes) {
     if (!detail::ShortAxis::fits(axis)) return unsupported("supports positions of at most 31 bits");
@@ -351,11 +351,11 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   const TensorDesc& x = problem.inputs[0];
   const TensorDesc& y = problem.outputs[0];
   if (op.mode != Interpolation::nearest || x.layout != Layout::linear || size_of(x.dtype) == 1) {
-    return unsupported("supports the nearest element of f32, f16 and bf16 in the linear layout");
+    return unsupported("supports only nearest interpolation of f32, f16 and bf16 in the linear layout");
   }
   const auto axes = sampled_axes(op, problem);
   if (y.storage_bytes() < Task::fewest_bytes || (axes[0].is_identity() && axes[1].is_identity())) {
-    return unsupported("supports outputs of at least 4 MiB in which more than the rows change");
+    return unsupported("supports outputs of at least 4 MiB, if not only the length of the rows changes");
   }
   if (axes[2].out < Task::narrowest || axes[2].in > Task::longest_row) {
     return unsupported("supports output rows of at least 8 elements and input rows of at most 65536");
@@ -642,7 +642,7 @@ Status run_upsample_2x_nearest(bool is_linear, UpsamplingTask& task, const Devic
     return run(upsample_2x_nearest<T, K, Policy::nearest_rows>);
   }
   if constexpr (std::is_same_v<T, std::int8_t>) {
-    return unsupported("Upsampling upsample_2x: rows of a multiple of 8 elements of i8");
+    return unsupported("Upsampling upsample_2x: supports i8 only with rows of a multiple of 8 elements");
   } else {
     return run(small ? upsample_2x_nearest<T, 1, 1> : upsample_2x_nearest<T, 1, Policy::nearest_rows>);
   }

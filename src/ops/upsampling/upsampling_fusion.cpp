@@ -223,9 +223,11 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
     return fail(fmt::format("{} channels become {} in {} groups; each channel must be resampled separately", channels,
                             weight.dims[1] * group, group));
   }
-  if (ints_or(node, "dilations", spatial, 1) != std::vector<std::int64_t>(spatial, 1)) return fail("it is dilated");
+  if (ints_or(node, "dilations", spatial, 1) != std::vector<std::int64_t>(spatial, 1))
+    return fail("it is dilated; the dilation must be 1");
   if (node.string_or("auto_pad", "NOTSET") != "NOTSET" || node.attribute("output_shape") != nullptr) {
-    return fail("its pads are computed from its output size");
+    return fail(
+        "its pads are computed from its output size (auto_pad or output_shape); the pattern needs explicit pads");
   }
   found.factors = ints_or(node, "strides", spatial, 1);
   found.sizes.assign(weight.dims.begin() + first_spatial, weight.dims.end());
@@ -236,7 +238,7 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
     const auto here = kernel_of(found.sizes[axis], found.factors[axis]);
     if (!here || (kernel && *here != *kernel)) {
       return fail(
-          fmt::format("a kernel of [{}] with stride [{}] is not an interpolation; linear kernels have 2 f or 2 f - 1 "
+          fmt::format("a kernel of [{}] with stride [{}] is not an interpolation; a linear kernel has 2 f or 2 f - 1 "
                       "elements for stride f",
                       fmt::join(found.sizes, ", "), fmt::join(found.factors, ", ")));
     }
@@ -255,7 +257,7 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
     const auto constant = bias->constant();
     const auto values = constant ? constant->numbers() : std::nullopt;
     if (!values || std::any_of(values->begin(), values->end(), [](double b) { return b != 0; })) {
-      return fail("it has a bias");
+      return fail("it has a bias, which Upsampling does not support");
     }
   }
   return found;
@@ -406,11 +408,13 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
     return found;
   };
   const auto rank = static_cast<std::size_t>(x.rank().value_or(0));
-  if (rank < least_rank || rank > most_rank) return fail(fmt::format("'{}' has rank {}", x.name, rank));
+  if (rank < least_rank || rank > most_rank)
+    return fail(fmt::format("'{}' has rank {}; Upsampling supports the ranks 3 to 5", x.name, rank));
   const std::string mode = node.string_or("mode", "nearest");
   std::string coordinates = node.string_or("coordinate_transformation_mode", "half_pixel");
   std::string nearest = node.string_or("nearest_mode", "round_prefer_floor");
-  if (node.string_or("keep_aspect_ratio_policy", "stretch") != "stretch") return fail("it keeps the aspect ratio");
+  if (node.string_or("keep_aspect_ratio_policy", "stretch") != "stretch")
+    return fail("its `keep_aspect_ratio_policy` is set to another value than stretch");
 
   // The growth of each axis follows from the scales, or from the sizes before and after.
   auto scales = constant_numbers(node.input(2));
@@ -428,17 +432,18 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
       const bool is_spatial = axis >= first_spatial;
       if (is_spatial)
         spatial_sizes.push_back(static_cast<std::int64_t>(all[axis] > 0 ? all[axis] : known ? dim.value() : 0));
-      if (is_spatial && spatial_sizes.back() < 1) return fail("a size is unknown");
+      if (is_spatial && spatial_sizes.back() < 1) return fail("an output size is unknown or 0");
       if (!is_spatial && !(y.shape && axis < y.shape->size() && (*y.shape)[axis] == dim)) {
-        return fail("it resizes the batch axis or the channel axis");
+        return fail("it resizes the batch axis or the channel axis; Upsampling resizes only spatial axes");
       }
       factors.push_back(known ? all[axis] / static_cast<double>(dim.value())
                               : std::numeric_limits<double>::quiet_NaN());
     }
   }
   if (factors.size() != rank)
-    return fail(fmt::format("it has {} scales, and its input has rank {}", factors.size(), rank));
-  if (scales && (factors[0] != 1 || factors[1] != 1)) return fail("it resizes the batch axis or the channel axis");
+    return fail(fmt::format("it has {} scales for an input of rank {}", factors.size(), rank));
+  if (scales && (factors[0] != 1 || factors[1] != 1))
+    return fail("it resizes the batch axis or the channel axis; Upsampling resizes only spatial axes");
   const auto spatial = [&](auto holds) { return std::all_of(factors.begin() + first_spatial, factors.end(), holds); };
 
   if (node.int_or("antialias", 0) != 0) {
@@ -454,22 +459,28 @@ Resize read_resize(const onnx::Node& node, const onnx::Value& x, const onnx::Val
     }
   } else if (coordinates == "half_pixel_symmetric") {
     if (!spatial([](double f) { return f >= 1 && f == std::floor(f); })) {
-      return fail("half_pixel_symmetric equals half_pixel only for integer factors");
+      return fail(
+          "half_pixel_symmetric equals half_pixel only for integer factors, and Upsampling has no "
+          "half_pixel_symmetric");
     }
     found.why = "TensorRT refuses half_pixel_symmetric, which equals half_pixel for integer factors";
     coordinates = "half_pixel";
   } else if (coordinates == "pytorch_half_pixel") {
     const bool longer_than_one = y.shape && std::all_of(y.shape->begin() + first_spatial, y.shape->end(),
                                                         [](const Dim& d) { return d.is_constant() && d.value() > 1; });
-    if (!longer_than_one) return fail("pytorch_half_pixel equals half_pixel only if every size is above 1");
+    if (!longer_than_one)
+      return fail(
+          "pytorch_half_pixel equals half_pixel only if every size is above 1, and Upsampling has no "
+          "pytorch_half_pixel");
     coordinates = "half_pixel";
   }
   if (coordinates != "half_pixel" && coordinates != "align_corners" && coordinates != "asymmetric") {
-    return fail(fmt::format("Upsampling has no coordinate mode {}", coordinates));
+    return fail(fmt::format("its coordinate mode is {}; Upsampling supports half_pixel, align_corners and asymmetric",
+                            coordinates));
   }
   if (mode == "cubic") {
     if (node.int_or("exclude_outside", 0) != 0)
-      return fail("it has `exclude_outside`, which ignores the weights of elements outside the input");
+      return fail("its `exclude_outside` is set, which Upsampling does not support");
     constexpr std::size_t rank_of_images = 4;
     if (rank > rank_of_images && found.why.empty())
       found.why = "TensorRT supports cubic interpolation only along two axes";
@@ -529,7 +540,7 @@ void fuse_upsampling(Rewriter& rewriter) {
 }  // namespace
 
 extern const OperatorFusion upsampling_fusion{
-    .pass = {"fuse_upsampling", "elements that only move; runs before other fusions replace some of their nodes",
+    .pass = {"fuse_upsampling", "the nodes only move elements; runs before other fusions replace some of their nodes",
              fuse_upsampling}};
 
 }  // namespace graft::passes

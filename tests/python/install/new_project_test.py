@@ -227,9 +227,12 @@ def test_its_tests_see_a_wrong_network(prefix: Path, project: Path) -> None:
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
 def test_its_cases_see_what_they_lack(prefix: Path, project: Path) -> None:
     cases = project / "gated_tanh" / "gated_tanh_cases.hpp"
-    assert "no case of bf16" in seen(prefix, project, cases, ", graft::DType::bf16}", "}")
+    assert "there is no case with an input of bf16" in seen(prefix, project, cases, ", graft::DType::bf16}", "}")
     told = seen(prefix, project, cases, "allowed is the shape of `x`", "another message")
-    assert "FAILED GatedTanh f32_2x3_shapes on the CPU: refused with: GatedTanh: `gate` is 3x2" in told
+    assert (
+        "FAILED GatedTanh f32_2x3_shapes on the CPU: the operator refuses the case with: GatedTanh: `gate` is 3x2"
+        in told
+    )
 
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)

@@ -77,7 +77,7 @@ std::string Statistic::to_string() const {
     if (!text.empty()) text += " + ";
     const auto common = common_value(factor);
     const bool is_number = powers == Powers{};
-    if (!common) text += is_number ? "a number for each channel" : "a factor for each channel";
+    if (!common) text += is_number ? "a constant for each channel" : "a factor for each channel";
     if (common && (is_number || *common != 1)) text += fmt::format("{:.6g}", *common);
     const auto name = [&](const char* what, int power) {
       if (power == 0) return;

@@ -200,7 +200,7 @@ class Follower {
     }
     const auto numbers = per_channel(*constant, rank, other->channel_axis);
     if (!numbers) {
-      return fail(fmt::format("the constant '{}' is neither one number nor one for each channel", value->name));
+      return fail(fmt::format("the constant '{}' has neither one element nor one for each channel", value->name));
     }
     ChannelFormula formula;
     formula.rest = Statistic(*numbers);
@@ -223,7 +223,9 @@ class Follower {
     // A cast to a type that is neither f32 nor that of x loses digits.
     if (node.is("Cast")) {
       const auto type = node.output()->type;
-      return type == onnx::ElementType::f32 || type == x_.type ? Outcome(*a) : fail("it is cast to a narrower type");
+      return type == onnx::ElementType::f32 || type == x_.type
+                 ? Outcome(*a)
+                 : fail("it casts to a type that is neither f32 nor the type of x");
     }
     if (node.is("Transpose")) return transpose(node, *a);
     if (node.is("Expand")) return expand(node, *a);
@@ -288,7 +290,8 @@ class Follower {
     }
     const auto epsilon = constant ? common_value(*constant) : std::optional(0.0);
     if (!epsilon) return fail("epsilon differs between channels");
-    if (*epsilon < 0 || !std::isfinite(*epsilon)) return fail(fmt::format("epsilon is {}", *epsilon));
+    if (*epsilon < 0 || !std::isfinite(*epsilon))
+      return fail(fmt::format("epsilon is {}; it must be at least 0 and finite", *epsilon));
     if (epsilon_ && *epsilon_ != *epsilon) return fail("there are two different epsilons");
     epsilon_ = epsilon;
     ChannelFormula result;
@@ -308,7 +311,8 @@ class Follower {
       return Followed{std::move(*square), a->channel_axis};
     }
     if (*exponent == -1) return reciprocal(*a);
-    if (*exponent != 0.5 && *exponent != -0.5) return fail(fmt::format("it is raised to the power {}", *exponent));
+    if (*exponent != 0.5 && *exponent != -0.5)
+      return fail(fmt::format("its exponent is {}; it must be -1, -0.5, 0.5, 1 or 2", *exponent));
     auto result = root(a->formula, a->channel_axis);
     return result && *exponent < 0 ? reciprocal(*result) : result;
   }
@@ -448,12 +452,12 @@ class Follower {
     const auto scale = formula.linear.factor({0, 0, -1});
     if (!scale || formula.linear.terms().size() != 1) return std::nullopt;
     if (!epsilon_ || *epsilon_ == 0) {
-      why_not = "there is no epsilon: a channel of equal numbers becomes NaN, which the operator would change";
+      why_not = "there is no epsilon: a channel of equal values becomes NaN, and InstanceNorm would not return NaN";
       return std::nullopt;
     }
     const Statistic left = formula.rest + Statistic({1, 0, -1}, *scale);
     if (!left.is_constant()) {
-      why_not = fmt::format("x is divided by the deviation, but {} is added to it, not -mean / deviation",
+      why_not = fmt::format("x is divided by the deviation, but {} is added to the quotient, not -mean / deviation",
                             formula.rest.to_string());
       return std::nullopt;
     }
