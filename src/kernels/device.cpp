@@ -26,7 +26,8 @@ Status current_device(DeviceTraits& traits) {
   static std::array<DeviceTraits, max_devices> cache;
   int device = 0;
   if (Status status = cuda_status(cudaGetDevice(&device), "cudaGetDevice"); !status.ok()) return status;
-  if (device >= max_devices) return unsupported("device " + std::to_string(device) + "; 0 to 63 are supported");
+  if (device >= max_devices)
+    return unsupported("CUDA device " + std::to_string(device) + " is not supported; only the devices 0 to 63 are");
   const std::lock_guard lock(mutex);
   DeviceTraits& entry = cache[static_cast<std::size_t>(device)];
   if (entry.multiprocessors == 0) {
@@ -74,7 +75,7 @@ Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUs
   if (grid.blocks == 0) return {};
   if (grid.blocks > std::numeric_limits<std::int32_t>::max()) {
     return unsupported(std::string(what) + ": needs " + std::to_string(grid.blocks) +
-                       " blocks; CUDA allows 2147483647");
+                       " blocks; a CUDA grid has at most 2147483647");
   }
   constexpr int always_allowed = 48 * 1024;
   if (grid.shared_bytes > always_allowed) {

@@ -45,7 +45,7 @@ Status run_norm_chw32(const NormTask& task, const CudaContext& context) {
                             .channels = channels};
       return run_columns<T, 16, true>(task.what, x, y, columns, task.normalizer, task.weights, task.device, context);
     } else {
-      return unsupported("chw32 is a layout of i8");
+      return unsupported("supports chw32 only with i8");
     }
   });
 }

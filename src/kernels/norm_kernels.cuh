@@ -68,11 +68,11 @@ struct NormKernels {
     ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (plan.reduced_extents.rank() != 1 || plan.reduced_strides[0] != 1) {
-      return unsupported("supports a norm over the innermost axes only");
+      return unsupported("supports only a norm over the innermost axes");
     }
     const std::int64_t vectors = row_vectors(plan.reduced_count, vector_width(problem));
     if (vectors <= rows_capacity) return {};
-    return unsupported("supports up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
+    return unsupported("supports a norm over up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
                        std::to_string(vectors));
   }
 
@@ -83,11 +83,11 @@ struct NormKernels {
     ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (plan.reduced_extents.rank() != 2 || plan.reduced_strides[1] != 1) {
-      return unsupported("supports a norm over two groups of neighboring axes only, the second group innermost");
+      return unsupported("supports only a norm over two groups of neighboring axes, of which the second is innermost");
     }
     const std::int64_t vectors = plan.reduced_extents[0] * row_vectors(plan.reduced_extents[1], vector_width(problem));
     if (vectors <= rows_capacity) return {};
-    return unsupported("supports up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
+    return unsupported("supports a norm over up to " + std::to_string(rows_capacity) + " vectors of 16 bytes, found " +
                        std::to_string(vectors));
   }
 
@@ -98,7 +98,7 @@ struct NormKernels {
     ReductionPlan plan;
     if (Status status = make_plan(op, problem, plan); !status.ok()) return status;
     if (!inner_is_kept(plan) || plan.reduced_extents.rank() > 1) {
-      return unsupported("supports a norm over neighboring axes only, with further axes inside");
+      return unsupported("supports only a norm over neighboring axes that are not innermost");
     }
     return dispatch_device(problem.inputs[0].dtype, [&](auto element) -> Status {
       using T = decltype(element);
@@ -108,7 +108,7 @@ struct NormKernels {
                           : inner % narrow == 0  ? columns_capacity<T, narrow>
                                                  : columns_capacity<T, 1>;
       if (plan.reduced_count <= longest) return {};
-      return unsupported("supports up to " + std::to_string(longest) + " elements, found " +
+      return unsupported("supports a norm over up to " + std::to_string(longest) + " elements, found " +
                          std::to_string(plan.reduced_count));
     });
   }
@@ -119,7 +119,8 @@ struct NormKernels {
     if (Status status = wants_layout(problem, Layout::hwc8); !status.ok()) return status;
     const std::int64_t longest = std::int64_t{rows_capacity} * channels_per_vector(Layout::hwc8);
     if (problem.inputs[0].extents[1] <= longest) return {};
-    return unsupported("supports up to " + std::to_string(longest) + " channels");
+    return unsupported("supports up to " + std::to_string(longest) + " channels, found " +
+                       std::to_string(problem.inputs[0].extents[1]));
   }
 
   // chw32: vectors of 32 channels are adjacent, pixel by pixel.
@@ -129,7 +130,8 @@ struct NormKernels {
     // The capacity is half of that of i8 columns, because the vector of a pixel is two threads wide.
     const std::int64_t longest = columns_capacity<std::int8_t, 16> / 2 * channels_per_vector(Layout::chw32);
     if (problem.inputs[0].extents[1] <= longest) return {};
-    return unsupported("supports up to " + std::to_string(longest) + " channels");
+    return unsupported("supports up to " + std::to_string(longest) + " channels, found " +
+                       std::to_string(problem.inputs[0].extents[1]));
   }
 
   // long: rows that are too long for a cluster, summed and scaled in one launch.
@@ -144,8 +146,9 @@ struct NormKernels {
         row_vectors(plan.reduced_count, vector_width(problem)) > rows_capacity) {
       return {};
     }
-    return unsupported("supports a norm over the innermost axes only, with up to " + std::to_string(most) +
-                       " vectors of about " + std::to_string(longest) + " elements and more");
+    return unsupported("supports only up to " + std::to_string(most) +
+                       " norms over the innermost axes, each over more than about " + std::to_string(longest) +
+                       " elements");
   }
 
   // split: there are too few vectors for one block per vector, or per 32 vectors, so several blocks share each vector,
@@ -160,7 +163,7 @@ struct NormKernels {
     const std::int64_t most_vectors =
         std::min<std::int64_t>(most_tiles * (inner_is_kept(plan) ? 32 : 1), Op::split_workspace / sizeof(float) / 2);
     if (plan.kept_count <= most_vectors && plan.reduced_count >= least_elements) return {};
-    return unsupported("supports up to " + std::to_string(most_vectors) + " vectors of at least " +
+    return unsupported("supports up to " + std::to_string(most_vectors) + " norms, each over at least " +
                        std::to_string(least_elements) + " elements");
   }
 

@@ -73,7 +73,7 @@ Status run_norm_hwc8(const NormTask& task, const CudaContext& context) {
       auto* run = rows.pitch == rows.length ? run_rows<T, 8, RowForm::whole> : run_rows<T, 8, RowForm::padded>;
       return run(task.what, x, y, rows, task.normalizer, task.weights, task.device, context);
     } else {
-      return unsupported("hwc8 is a layout of 16-bit types");
+      return unsupported("supports hwc8 only with f16 and bf16");
     }
   });
 }

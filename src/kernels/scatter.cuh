@@ -137,14 +137,14 @@ template <class Definition>
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
   const ScatterSizes sizes = Definition::sizes(problem);
   if (sizes.rows <= most && sizes.updates <= most) return {};
-  return unsupported(std::to_string(sizes.updates) + " updates of " + std::to_string(sizes.rows) +
-                     " rows, allowed are at most 2147483647 updates and rows");
+  return unsupported("supports at most 2147483647 updates and rows, found " + std::to_string(sizes.updates) +
+                     " updates of " + std::to_string(sizes.rows) + " rows");
 }
 
 template <class Definition>
 [[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
   if (is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
-    return unsupported("the order has no effect, and atomics need no workspace");
+    return unsupported("the order of the updates does not change the result, and atomics need no workspace");
   }
   return fits_counts<Definition>(problem);
 }
@@ -156,12 +156,12 @@ template <class Definition>
   using enum ScatterReduction;
   const DType dtype = problem.inputs[0].dtype;
   const ScatterSizes sizes = Definition::sizes(problem);
-  if (op.reduction == mul) return unsupported("there is no atomic multiplication");
-  if (is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in order");
+  if (op.reduction == mul) return unsupported("CUDA has no atomic multiplication");
+  if (is_faster_in_order(dtype, sizes)) return unsupported("many wide slices are reduced faster in a fixed order");
   if (has_atomic_extremes(op.reduction, dtype, sizes)) return fits_counts<Definition>(problem);
   if (is_floating_point(dtype)) {
-    if (op.reduction != add) return unsupported("minimum and maximum of long slices are faster in order");
-    if (op.deterministic) return unsupported("a deterministic sum of floating-point numbers needs a fixed order");
+    if (op.reduction != add) return unsupported("minimum and maximum of long slices are faster in a fixed order");
+    if (op.deterministic) return unsupported("a deterministic sum of floating-point values needs a fixed order");
   }
   return fits_counts<Definition>(problem);
 }

@@ -81,8 +81,8 @@ std::string why_no_gpu(const std::string& program) {
   if (driver == 0) {
     why = "this machine has no NVIDIA driver, so CUDA finds no GPU";
   } else if (error == cudaErrorInsufficientDriver) {
-    why =
-        "the NVIDIA driver of this machine supports CUDA up to " + version_text(driver) + ", the kernels need " + runs;
+    why = "the NVIDIA driver of this machine supports CUDA up to " + version_text(driver) + ", but the kernels need " +
+          runs;
   } else if (error != cudaSuccess && error != cudaErrorNoDevice) {
     why = std::string("CUDA cannot run kernels on this machine: ") + cudaGetErrorString(error);
   }
@@ -131,7 +131,7 @@ std::string check_on_gpu(const ops::OperatorCase& test) {
       if (!wrong.empty()) return name + wrong;
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (memory[i].read() != inputs[i].bytes) return name + "it writes to its inputs";
+      if (memory[i].read() != inputs[i].bytes) return name + "the kernel writes to its inputs";
     }
   }
   return fits ? "" : "no kernel supports this case";

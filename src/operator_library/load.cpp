@@ -49,7 +49,7 @@ void check_is_whole(const std::string& file) {
     const bool is_read = static_cast<bool>(stream.read(reinterpret_cast<char*>(&segment), sizeof segment));
     const bool is_inside =
         segment.p_type != PT_LOAD || (segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset);
-    if (!is_read || !is_inside) refuse(file, "the file is truncated", "Copy or build it again");
+    if (!is_read || !is_inside) refuse(file, "the file is truncated", "Copy the library again, or build it again");
   }
 }
 
@@ -81,23 +81,26 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
                                     : make_one);
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
-  if (exported == nullptr) refuse(file, "it returned no list of operators", "Free memory, or build the library again");
+  if (exported == nullptr)
+    refuse(file, "its function graft_operators returned a null pointer instead of a list of operators",
+           "Build the library again with the package of this Graft, " GRAFT_VERSION);
   if (exported->version != operator_library_version) {
     refuse(file,
-           "it has version " + std::to_string(exported->version) + " of the interface, this Graft has version " +
-               std::to_string(operator_library_version),
-           "Build it again with the package of this Graft, " GRAFT_VERSION);
+           "it was built for version " + std::to_string(exported->version) +
+               " of the library interface; this Graft needs version " + std::to_string(operator_library_version),
+           "Build the library again with the package of this Graft, " GRAFT_VERSION);
   }
   if (!is_text(exported->headers, GRAFT_HEADERS_DIGEST)) {
-    refuse(file,
-           "it was built with different headers: those of Graft " + text_of(exported->graft_version) + ", digest " +
-               text_of(exported->headers) + "; this is Graft " GRAFT_VERSION ", digest " GRAFT_HEADERS_DIGEST,
-           "Build it again with the package of this Graft: run its `make install`, then use find_package(graft)");
+    refuse(
+        file,
+        "it was built with different headers: those of Graft " + text_of(exported->graft_version) + ", digest " +
+            text_of(exported->headers) + "; this is Graft " GRAFT_VERSION ", digest " GRAFT_HEADERS_DIGEST,
+        "Build the library again with the package of this Graft: run its `make install`, then use find_package(graft)");
   }
   if (!is_text(exported->standard_library, standard_library)) {
     refuse(file,
-           "it was compiled with " + text_of(exported->standard_library) + ", this Graft with " + standard_library,
-           "Compile it with the same standard library");
+           "it was compiled with " + text_of(exported->standard_library) + ", and this Graft with " + standard_library,
+           "Compile the library with the standard library of this Graft");
   }
   return *exported;
 }
@@ -108,7 +111,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Pass the .so files in it, each library by itself");
-  if (!fs::exists(status)) refuse(file, "no such file", make_one);
+  if (!fs::exists(status)) refuse(file, "there is no such file", make_one);
   if (!fs::is_regular_file(status)) refuse(file, "it is not a regular file", make_one);
   // The loader would search the system's folders for a name without a slash.
   const fs::path path = fs::canonical(file);
@@ -123,8 +126,8 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
     const char* reason = ::dlerror();  // NOLINT(concurrency-mt-unsafe): glibc's is each thread's own
     refuse(file, std::string("it cannot be loaded: ") + text_of(reason),
            "`ldd " + shell_path(path) +
-               "` lists the libraries that it needs: install the missing ones, or add their folders to "
-               "LD_LIBRARY_PATH; or build it on this machine with the package of this Graft");
+               "` lists the libraries that it needs; install the missing ones, add their folders to LD_LIBRARY_PATH, "
+               "or build the library on this machine with the package of this Graft");
   }
   const ExportedOperators& exported = exported_by(file, library);
   if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
@@ -146,7 +149,8 @@ std::vector<std::string> operator_folders(const OperatorLibrary& library) {
   std::istringstream list(exported == nullptr || exported->folders == nullptr ? "" : exported->folders);
   for (std::string folder; std::getline(list, folder, ',');) folders.push_back(folder);
   if (folders.size() != library.operators.size()) {
-    refuse(library.file, "it does not list the folders of its operators", "Build it from a list of operators, *.inc");
+    refuse(library.file, "it does not list the folders of its operators",
+           "Build the library from a list of operators (a file *.inc) with graft_add_plugin_library");
   }
   return folders;
 }

@@ -25,8 +25,9 @@ std::vector<ops::OperatorTimings> library_timings() {
     const ExportedTimings* exported =
         symbol == nullptr ? nullptr : reinterpret_cast<decltype(&graft_operator_timings)>(symbol)();
     if (exported == nullptr) {
-      throw Error("library of operators " + library.file +
-                  ": it does not list the timings of its operators\nBuild it again with the package of this Graft");
+      throw Error(
+          "library of operators " + library.file +
+          ": it does not list the timings of its operators\nBuild the library again with the package of this Graft");
     }
     if (exported->register_cuda_kernels != nullptr) exported->register_cuda_kernels();
     all.insert(all.end(), exported->timings, exported->timings + exported->count);

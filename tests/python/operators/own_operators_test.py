@@ -178,7 +178,7 @@ def test_a_library_is_loaded_once():
         ("nowhere.so", "no such file"),
         (onnx.__file__, "it is not a shared library"),
         (LIBRARIES / "libwrong_headers.so", "it was built with different headers"),
-        (LIBRARIES / "libwrong_version.so", "it has version 99 of the interface"),
+        (LIBRARIES / "libwrong_version.so", "it was built for version 99 of the library interface"),
         (LIBRARIES / "libwrong_name.so", "operator LeakyReLU: an operator of Graft already has this name"),
     ],
 )
