@@ -62,15 +62,15 @@ std::vector<Wanted> read_numbers(const PluginField& field) {
 }
 
 Status wrong_type(const PluginField& field, AttributeType wanted) {
-  return invalid_argument("field `" + std::string(field.name) + "`: found type " + name_of(field.type) +
-                          ", allowed is " + name_of(field_type(wanted)));
+  return invalid_argument("field `" + std::string(field.name) + "` has type " + name_of(field.type) +
+                          "; it must have type " + name_of(field_type(wanted)));
 }
 
 template <class Number>
 Status one_number(const PluginField& field, const std::vector<Number>& numbers, AttributeValue& result) {
   if (numbers.size() != 1) {
-    return invalid_argument("field `" + std::string(field.name) + "`: found " + std::to_string(numbers.size()) +
-                            " numbers, allowed is one");
+    return invalid_argument("field `" + std::string(field.name) + "` has " + std::to_string(numbers.size()) +
+                            " elements; it must have one");
   }
   result = numbers.front();
   return {};
@@ -113,7 +113,8 @@ class ExpressionWriter {
 
  private:
   static const nvinfer1::IDimensionExpr* made(const nvinfer1::IDimensionExpr* expression, const Dim& dim) {
-    if (expression == nullptr) throw std::invalid_argument("TensorRT refuses the size " + dim.to_string());
+    if (expression == nullptr)
+      throw std::invalid_argument("TensorRT does not accept the expression of a dimension, " + dim.to_string());
     return expression;
   }
   static nvinfer1::DimensionOperation operation(Dim::Kind kind) {
@@ -181,14 +182,14 @@ Status from_tensorrt(const nvinfer1::PluginTensorDesc& desc, TensorDesc& result)
   if (!dtype || !layout)
     return unsupported("TensorRT passed a tensor with a type or format that Graft does not support");
   if (desc.dims.nbDims < 0 || desc.dims.nbDims > Extents::max_rank) {
-    return invalid_argument("a tensor has 0 to 8 dimensions, found " + std::to_string(desc.dims.nbDims));
+    return invalid_argument("a tensor must have 0 to 8 dimensions; found " + std::to_string(desc.dims.nbDims));
   }
   result.dtype = *dtype;
   result.layout = *layout;
   result.extents = {};
   for (std::int32_t i = 0; i < desc.dims.nbDims; ++i) {
     if (desc.dims.d[i] < 0) {
-      return invalid_argument("a dimension is at least 0 at run time, found " + std::to_string(desc.dims.d[i]));
+      return invalid_argument("a dimension must be at least 0 at run time; found " + std::to_string(desc.dims.d[i]));
     }
     result.extents.push_back(desc.dims.d[i]);
   }
@@ -208,7 +209,7 @@ PluginFieldType field_type(AttributeType type) {
 
 Status from_tensorrt(const PluginField& field, AttributeType wanted, AttributeValue& result) {
   if (field.length < 0 || (field.length > 0 && field.data == nullptr)) {
-    return invalid_argument("field `" + std::string(field.name) + "`: it has no data");
+    return invalid_argument("field `" + std::string(field.name) + "` has no data");
   }
   if (wanted == AttributeType::text) {
     if (field.type != PluginFieldType::kCHAR) return wrong_type(field, wanted);
@@ -262,7 +263,7 @@ Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inp
   const std::size_t wanted = op.type().shape_input_count();
   if (shape_inputs.size() != wanted) {
     return invalid_argument(std::string(op.type().name) + " has " + std::to_string(wanted) +
-                            " shape inputs, TensorRT passed " + std::to_string(shape_inputs.size()) +
+                            " shape inputs, but TensorRT passed " + std::to_string(shape_inputs.size()) +
                             "; in an ONNX file the attribute `tensorrt_plugin_shape_input_indices` of the node must "
                             "list them, which Graft writes if the operator's library is loaded");
   }
@@ -278,11 +279,12 @@ Status infer_shapes(const Operator& op, std::span<const nvinfer1::DimsExprs> inp
   if (Status status = op.infer_shapes(input_shapes, output_shapes); !status.ok()) return status;
   if (output_shapes.size() != outputs.size()) {
     return invalid_argument(std::string(op.type().name) + " has " + std::to_string(output_shapes.size()) +
-                            " outputs, TensorRT requests " + std::to_string(outputs.size()));
+                            " outputs, but TensorRT requests " + std::to_string(outputs.size()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (output_shapes[i].size() > static_cast<std::size_t>(Extents::max_rank)) {
-      return unsupported("TensorRT has no tensors of more than 8 dimensions");
+      return unsupported("output " + std::to_string(i) + " has " + std::to_string(output_shapes[i].size()) +
+                         " dimensions; TensorRT supports at most 8");
     }
     outputs[i].nbDims = static_cast<std::int32_t>(output_shapes[i].size());
     for (std::size_t axis = 0; axis < output_shapes[i].size(); ++axis) {

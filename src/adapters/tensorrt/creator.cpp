@@ -23,7 +23,7 @@ std::string field_list(const PluginSchema& schema) {
 }
 
 Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field, NamedAttribute& result) {
-  if (field.name == nullptr) return invalid_argument("a field has no name");
+  if (field.name == nullptr) return invalid_argument("a field of the plugin has no name");
   const SchemaField* known = schema.find(field.name);
   if (known == nullptr) {
     return invalid_argument("field `" + std::string(field.name) + "` is unknown; the fields are " + field_list(schema));
@@ -88,7 +88,7 @@ nvinfer1::IPluginV3* Creator::createPlugin(const char* name, const nvinfer1::Plu
   } catch (const std::exception& error) {  // No message is composed, because memory may have run out.
     log_error(error.what());
   } catch (...) {
-    log_error("graft plugin: createPlugin: an unknown exception");
+    log_error("graft plugin: createPlugin: an exception of unknown type was thrown");
   }
   return nullptr;
 }

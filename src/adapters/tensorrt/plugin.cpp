@@ -20,7 +20,8 @@ constexpr std::int32_t success = 0;
 constexpr std::int32_t failure = -1;
 
 Status too_many_tensors() {
-  return unsupported("more than " + std::to_string(TypeRow::max_ports) + " inputs and outputs");
+  return unsupported("the layer has more than " + std::to_string(TypeRow::max_ports) +
+                     " inputs and outputs, which Graft does not support");
 }
 
 /// The tensors of one call, held on the stack so that enqueue allocates no memory.
@@ -265,7 +266,7 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
   } catch (const std::exception& error) {  // No message is composed, because memory may have run out.
     log_error(error.what());
   } catch (...) {
-    log_error("graft plugin: an unknown exception");
+    log_error("graft plugin: an exception of unknown type was thrown");
   }
   return on_failure;
 }
@@ -513,7 +514,7 @@ std::int32_t Plugin::getOutputDataTypes(nvinfer1::DataType* output_types, std::i
     }
     const auto outputs = schema_.type->output_dtypes(inputs);
     if (!outputs || outputs->size() != static_cast<std::size_t>(output_count)) {
-      return unsupported("does not support inputs of the types " + found + "; `graft ops " +
+      return unsupported("the operator does not support inputs of the types " + found + "; `graft ops " +
                          std::string(schema_.type->name) + "` lists the supported types");
     }
     for (std::size_t i = 0; i < outputs->size(); ++i) {

@@ -31,7 +31,8 @@ void require(bool condition, const std::string& call, const std::string& what) {
 template <class Capability>
 Capability& capability(nvinfer1::IPluginV3& plugin, nvinfer1::PluginCapabilityType type, const char* name) {
   auto* interface = plugin.getCapabilityInterface(type);
-  require(interface != nullptr, "getCapabilityInterface", std::string("it has no capability ") + name);
+  require(interface != nullptr, "getCapabilityInterface",
+          std::string("the plugin does not have the capability ") + name);
   return *static_cast<Capability*>(interface);
 }
 
@@ -148,7 +149,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
     return guarded([&] {
       if (depends_on_size_tensor(opt)) {
         throw Error(Error::Kind::answer_is_no,
-                    "the optimum of size output " + std::to_string(output) + " depends on a size tensor");
+                    "the optimum of size output " + std::to_string(output) + " depends on a size tensor; it must not");
       }
       return data_size(static_cast<std::size_t>(output), read(opt), read(upper));
     });
@@ -219,13 +220,14 @@ std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<c
   const auto number = [&](const Dim& dim) -> std::int64_t {
     const auto size =
         dim.evaluate([&](const std::string& name) { return std::optional<std::int64_t>(sizes.at(name)); });
-    require(size && *size >= 0, "getOutputShapes", "a dimension has no size");
+    require(size && *size >= 0, "getOutputShapes", "a dimension of an output has no size");
     return *size;
   };
   std::vector<Shape> result;
   for (const nvinfer1::DimsExprs& dims : out) {
     Shape& shape = result.emplace_back();
-    require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes", "a rank is out of range");
+    require(dims.nbDims >= 0 && dims.nbDims <= Extents::max_rank, "getOutputShapes",
+            "the rank of an output is not between 0 and 8");
     for (std::int32_t axis = 0; axis < dims.nbDims; ++axis) {
       const Dim& dim = Expressions::read(*dims.d[axis]);
       if (dim.kind() != Dim::Kind::data_size) {
@@ -233,7 +235,7 @@ std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<c
         continue;
       }
       require(dim.size_output() < output_count && out[dim.size_output()].nbDims == 0, "declareSizeTensor",
-              "output " + std::to_string(dim.size_output()) + " is not one of rank 0");
+              "output " + std::to_string(dim.size_output()) + " must exist and have rank 0");
       shape.push_back(data_size(dim.size_output(), number(dim.left()), number(dim.right())));
     }
   }
@@ -293,7 +295,8 @@ void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1:
   for (int round = 0; round < 2; ++round) {
     for (std::size_t position = 0; position < in_out.size(); ++position) {
       require(build.supportsFormatCombination(static_cast<std::int32_t>(position), in_out.data(), inputs, outputs),
-              "supportsFormatCombination", "refused position " + std::to_string(position));
+              "supportsFormatCombination",
+              "refused the type and format of the tensor at position " + std::to_string(position));
     }
   }
 }
@@ -310,11 +313,12 @@ std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std
         static_cast<nvinfer1::IPluginV3OneBuildV2&>(build).getAliasedInput(static_cast<std::int32_t>(i));
     if (input == -1) continue;
     require(input >= 0 && static_cast<std::size_t>(input) < inputs.size(), "getAliasedInput",
-            "returned " + std::to_string(input) + ", allowed is -1 to " + std::to_string(inputs.size() - 1));
+            "returned " + std::to_string(input) + "; it must return -1 to " + std::to_string(inputs.size() - 1));
     require(std::find(aliased.begin(), aliased.end(), input) == aliased.end(), "getAliasedInput",
             "returned input " + std::to_string(input) + " for two outputs");
     require(inputs[static_cast<std::size_t>(input)] == outputs[i], "getAliasedInput",
-            "output " + std::to_string(i) + " is not described as input " + std::to_string(input));
+            "output " + std::to_string(i) + " must have the type, format and shape of input " + std::to_string(input) +
+                ", whose memory it uses");
     aliased[i] = input;
   }
   return aliased;
@@ -409,8 +413,8 @@ void keep_what_has_a_size(const BuiltPlugin& built, std::vector<std::vector<std:
         std::memcpy(&size, bytes.data(), sizeof(size));
       }
       require(size >= 0 && size <= dim.right().value(), "enqueue",
-              "size output " + std::to_string(dim.size_output()) + " holds " + std::to_string(size) +
-                  ", allowed is 0 to " + std::to_string(dim.right().value()));
+              "size output " + std::to_string(dim.size_output()) + " is " + std::to_string(size) +
+                  "; it must be between 0 and " + std::to_string(dim.right().value()));
       desc.extents[static_cast<int>(axis)] = size;
     }
     results[i].resize(static_cast<std::size_t>(desc.storage_bytes()));
@@ -427,7 +431,7 @@ void capture_and_replay(const Stream& stream, const std::function<void()>& work)
     if (captured != nullptr) static_cast<void>(cudaGraphDestroy(captured));
     throw;
   }
-  check_cuda(cudaStreamEndCapture(stream.get(), &captured), "enqueue is not legal inside CUDA graph capture");
+  check_cuda(cudaStreamEndCapture(stream.get(), &captured), "enqueue cannot be captured in a CUDA graph");
   const std::unique_ptr<CUgraph_st, cudaError_t (*)(cudaGraph_t)> graph(captured, cudaGraphDestroy);
   cudaGraphExec_t instance = nullptr;
   check_cuda(cudaGraphInstantiate(&instance, graph.get(), 0), "cudaGraphInstantiate");
@@ -522,21 +526,21 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   };
   result.shapes = shapes(InputSizes::known);
   require(result.shapes == shapes(InputSizes::symbolic), "getOutputShapes",
-          "returned other sizes for symbolic dimensions than for fixed dimensions");
+          "returned different sizes for symbolic dimensions and for fixed dimensions");
   const std::vector<Extents> extents = largest_extents(result.shapes);
   require(extents == largest_extents(shapes(InputSizes::of_data)), "getOutputShapes",
-          "returned other sizes for dimensions that depend on data than for fixed dimensions");
+          "returned different sizes for dimensions that depend on data and for fixed dimensions");
   for (const Shape& shape : result.shapes) {
     for (const Dim& dim : shape) {
       if (dim.kind() != Dim::Kind::data_size) continue;
       const nvinfer1::DataType type = output_types[dim.size_output()];
       require(type == nvinfer1::DataType::kINT32 || type == nvinfer1::DataType::kINT64, "declareSizeTensor",
-              "output " + std::to_string(dim.size_output()) + " is not of type INT32 or INT64");
+              "output " + std::to_string(dim.size_output()) + " is a size output and must have type INT32 or INT64");
     }
   }
   for (std::size_t i = 0; i < output_types.size(); ++i) {
     const auto dtype = from_tensorrt(output_types[i]);
-    require(dtype.has_value(), "getOutputDataTypes", "a type that Graft does not support");
+    require(dtype.has_value(), "getOutputDataTypes", "returned a type that Graft does not support");
     const Layout layout = i < output_layouts.size() ? output_layouts[i] : inputs[0].layout;
     result.outputs.push_back({*dtype, layout, extents[i]});
   }
@@ -559,7 +563,7 @@ BuiltPlugin build_plugin(nvinfer1::IPluginCreatorV3One& creator, const PluginFie
   result.serialized = serialize(*plugin);
   const PluginPointer again = create_to_run(at_runtime == nullptr ? creator : *at_runtime, result.serialized);
   require(serialize(*again) == result.serialized, "getFieldsToSerialize",
-          "a plugin re-created from its fields serializes to other values");
+          "a plugin that was created again from these fields serializes to different values");
   return result;
 }
 
@@ -582,7 +586,8 @@ std::vector<std::vector<std::byte>> run_plugin(nvinfer1::IPluginCreatorV3One& cr
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     in.push_back(to_plugin_desc(inputs[i]));
     require(input_data[i].size() == static_cast<std::size_t>(inputs[i].storage_bytes()), "run_plugin",
-            "input " + std::to_string(i) + " does not have the number of bytes of its description");
+            "input " + std::to_string(i) +
+                " does not have the number of bytes that follows from its type, format and shape");
     buffers.emplace_back(input_data[i].size(), options.misalign).write(input_data[i]);
     in_addresses.push_back(buffers.back().data());
   }

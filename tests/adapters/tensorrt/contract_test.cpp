@@ -436,7 +436,7 @@ TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
   EXPECT_EQ(built.outputs, std::vector{(TensorDesc{.dtype = DType::f16, .extents = {3, 10, 7}})});
   EXPECT_THROW(static_cast<void>(build_plugin(creator, {}, {&x, 1})), Error);
   EXPECT_THAT(log.errors,
-              Contains(HasSubstr("Tiled has 1 shape inputs, TensorRT passed 0; in an ONNX file the attribute "
+              Contains(HasSubstr("Tiled has 1 shape inputs, but TensorRT passed 0; in an ONNX file the attribute "
                                  "`tensorrt_plugin_shape_input_indices` of the node must list them")));
 }
 

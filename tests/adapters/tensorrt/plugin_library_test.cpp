@@ -165,7 +165,7 @@ TEST_P(EveryPlugin, RefusesAnIllTypedFieldByName) {
     fields[field.name] = is_text ? AttributeValue(1.0F) : AttributeValue(std::string("text"));
     library().take_log();
     EXPECT_THROW(static_cast<void>(build_plugin(creator(), fields, test.inputs)), Error);
-    EXPECT_THAT(library().take_log(), Contains(HasSubstr("`" + field.name + "`: found type")));
+    EXPECT_THAT(library().take_log(), Contains(HasSubstr("`" + field.name + "` has type")));
   }
 }
 
