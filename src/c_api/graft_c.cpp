@@ -46,7 +46,7 @@ Result guarded(Result failed, F&& f) noexcept {
   } catch (const std::exception& error) {
     last_error() = error.what();
   } catch (...) {
-    last_error() = "unknown exception";
+    last_error() = "an exception of unknown type was thrown";
   }
   return failed;
 }
@@ -64,26 +64,30 @@ Layout layout_of(std::string_view name) {
   for (const Layout layout : {Layout::linear, Layout::hwc8, Layout::chw32}) {
     if (to_string(layout) == name) return layout;
   }
-  throw std::invalid_argument("there is no layout " + std::string(name));
+  throw std::invalid_argument("layout '" + std::string(name) + "' is unknown; the layouts are linear, hwc8 and chw32");
 }
 
 TensorDesc desc_of(const graft_tensor& tensor) {
   TensorDesc desc;
   if (tensor.dtype == nullptr || tensor.layout == nullptr)
-    throw std::invalid_argument("a tensor has no type or no layout");
+    throw std::invalid_argument(
+        "the dtype or the layout of a tensor is a null pointer; set both, for example to \"f32\" and \"linear\"");
   const auto dtype = parse_dtype(tensor.dtype);
   if (!dtype) throw std::invalid_argument(std::string("there is no type ") + tensor.dtype);
   desc.dtype = *dtype;
   desc.layout = layout_of(tensor.layout);
   if (tensor.rank < 0 || tensor.rank > GRAFT_MAX_RANK) {
-    throw std::invalid_argument("rank " + std::to_string(tensor.rank) + ", allowed is 0 to 8");
+    throw std::invalid_argument("a tensor has rank " + std::to_string(tensor.rank) +
+                                "; the rank must be between 0 and 8");
   }
   check(Extents::make({tensor.extents, tensor.extents + tensor.rank}, desc.extents));
   return desc;
 }
 
 void check_list(const graft_tensor* tensors, std::int32_t count, const char* what) {
-  if (count < 0) throw std::invalid_argument(std::to_string(count) + " " + what + ", allowed are 0 and above");
+  if (count < 0)
+    throw std::invalid_argument(std::string("the number of ") + what + " is " + std::to_string(count) +
+                                "; it must be at least 0");
   if (count > 0) require(tensors, what);
 }
 
@@ -145,10 +149,12 @@ std::vector<DType> output_dtypes(const OperatorType& type, std::span<const DType
     const std::string allowed = allowed_dtypes(type, inputs, i);
     const std::string_view found = to_string(inputs[i]);
     if ((", " + allowed + ", ").find(", " + std::string(found) + ", ") != std::string::npos) continue;
-    throw std::invalid_argument(std::string(type.name) + ": input " + type.input_name(i) + " is " + std::string(found) +
-                                "; allowed: " + allowed);
+    throw std::invalid_argument(std::string(type.name) + ": input " + type.input_name(i) + " has type " +
+                                std::string(found) + "; the supported types are " + allowed);
   }
-  throw std::invalid_argument(std::string(type.name) + " does not support this combination of types");
+  throw std::invalid_argument(std::string(type.name) +
+                              " does not support this combination of input types; `graft ops " +
+                              std::string(type.name) + "` lists the supported types");
 }
 
 void check_input_count(const OperatorType& type, std::size_t count) {
@@ -261,8 +267,9 @@ void check_counts(const OperatorType& type, const Call& call) {
 AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_json& value) {
   const bool wants_integer = info.type == AttributeType::integer || info.type == AttributeType::integers;
   if (wants_integer && !is_integer(value)) {
-    throw std::invalid_argument("attribute `" + std::string(info.name) + "` is " + value.dump() +
-                                ", allowed are integers");
+    throw std::invalid_argument(
+        "attribute `" + std::string(info.name) + "` is " + value.dump() +
+        (info.type == AttributeType::integers ? "; it must be a list of integers" : "; it must be an integer"));
   }
   switch (info.type) {
     case AttributeType::float_number:
@@ -276,12 +283,13 @@ AttributeValue to_attribute(const AttributeInfo& info, const nlohmann::ordered_j
     case AttributeType::float_numbers: return value.get<std::vector<float>>();
     case AttributeType::integers: return value.get<std::vector<std::int64_t>>();
   }
-  throw std::invalid_argument("attribute of unknown type");
+  throw std::invalid_argument("attribute `" + std::string(info.name) + "` has an unknown type");
 }
 
 std::shared_ptr<const Operator> make_from_json(const char* name, const char* text) {
   const OperatorType* type = find_operator(require(name, "the name of the operator"));
-  if (type == nullptr) throw std::invalid_argument(std::string("there is no operator ") + name);
+  if (type == nullptr)
+    throw std::invalid_argument(std::string("there is no operator ") + name + "; `graft ops` lists the operators");
   const nlohmann::ordered_json object = nlohmann::ordered_json::parse(text == nullptr ? "{}" : text);
   ops::Attributes attributes;
   for (const auto& [key, value] : object.items()) {
@@ -291,7 +299,8 @@ std::shared_ptr<const Operator> make_from_json(const char* name, const char* tex
   }
   for (const AttributeInfo& info : type->attributes) {
     if (info.required && !object.contains(std::string(info.name))) {
-      throw std::invalid_argument(std::string(name) + " needs attribute `" + std::string(info.name) + "`");
+      throw std::invalid_argument(std::string(name) + " needs attribute `" + std::string(info.name) +
+                                  "`, which is not set");
     }
   }
   return ops::make_operator(*type, attributes);
@@ -423,7 +432,7 @@ const char* graft_infer_symbolic(const graft_operator* op, const char* shapes) {
   return graft::guarded<const char*>(nullptr, [&] {
     const graft::Operator& used = graft::operator_of(op);
     std::vector<graft::Shape> inputs;
-    for (const auto& sizes : nlohmann::json::parse(graft::require(shapes, "the text of the shapes"))) {
+    for (const auto& sizes : nlohmann::json::parse(graft::require(shapes, "the JSON text of the shapes"))) {
       graft::Shape& shape = inputs.emplace_back();
       for (const auto& size : sizes) {
         shape.push_back(size.is_string() ? graft::Dim::symbol(size.get<std::string>())
@@ -548,7 +557,7 @@ int graft_run_empty([[maybe_unused]] void* stream) {
     graft::check(graft::run_empty_kernel(static_cast<CUstream_st*>(stream)));
     return 0;
 #else
-    throw std::invalid_argument("this build of Graft has no CUDA kernels");
+    throw std::invalid_argument("this build of Graft has no CUDA kernels; build it with nvcc and without -DGRAFT_CUDA=OFF");
     return 1;
 #endif
   });

@@ -66,17 +66,17 @@ fs::path find_python() {
     } else if (is_program(chosen)) {
       return chosen;
     }
-    throw Error(
-        Error::Kind::missing_tool,
-        fmt::format("GRAFT_PYTHON={}: this program does not exist\nSet it to a Python 3.10 or later, or unset it",
-                    chosen));
+    throw Error(Error::Kind::missing_tool, fmt::format("GRAFT_PYTHON={}: this program does not exist\nSet GRAFT_PYTHON "
+                                                       "to the path of a Python 3.10 or later, or unset it",
+                                                       chosen));
   }
   if (is_program(callers_python())) return callers_python();
   if (const std::optional<fs::path> found = python_of_wheel()) return *found;
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = find_on_path("python3")) return *found;
   throw Error(Error::Kind::missing_tool,
-              fmt::format("found no Python, which Graft needs to run TensorRT and ONNX Runtime\n{}", install_python));
+              fmt::format("no Python was found; Graft needs Python 3.10 or later to run TensorRT and ONNX Runtime\n{}",
+                          install_python));
 }
 
 fs::path find_package() {
@@ -202,15 +202,16 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
   if (rest.find("No module named") != std::string::npos) {
     throw Error(Error::Kind::missing_tool,
                 fmt::format("{} does not find the Python package graft, which runs TensorRT\nRun `make build`, or set "
-                            "PYTHONPATH to the folder of the package{}",
+                            "PYTHONPATH to the folder that contains the package{}",
                             driver.python.string(), rest));
   }
   const char* chosen = std::getenv("GRAFT_PYTHON");
   if (!said.any_event && ended.signal == 0 && chosen != nullptr && *chosen != '\0') {
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("GRAFT_PYTHON={}: it cannot run Graft's driver: exit code {}\nSet it to a Python 3.10 or "
-                            "later that has TensorRT, or unset it{}",
-                            chosen, ended.exit_code, rest));
+    throw Error(
+        Error::Kind::missing_tool,
+        fmt::format("GRAFT_PYTHON={}: this program cannot run Graft's engine driver and ended with exit code {}\nSet "
+                    "GRAFT_PYTHON to a Python 3.10 or later in which TensorRT is installed, or unset it{}",
+                    chosen, ended.exit_code, rest));
   }
   const std::string how =
       ended.signal != 0 ? fmt::format("by signal {}", ended.signal) : fmt::format("with exit code {}", ended.exit_code);

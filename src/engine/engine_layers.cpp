@@ -105,7 +105,8 @@ std::vector<FloatIsland> find_islands(const NodesByName& nodes, const std::vecto
 report::EngineLayers read_engine_layers(const onnx::Model& model, const nlohmann::json& told) {
   report::EngineLayers engine;
   if (!told.is_object() || !told["layers"].is_array()) {
-    engine.unknown = told.is_object() ? told.value("reason", "") : "the engine driver did not report them";
+    engine.unknown =
+        told.is_object() ? told.value("reason", "") : "the engine driver did not report the layers of the engine";
     return engine;
   }
   const NodesByName nodes = nodes_by_name(model);

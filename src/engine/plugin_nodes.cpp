@@ -53,11 +53,11 @@ std::vector<std::string> plugin_libraries(const std::string& model, std::vector<
     const std::string remedy =
         need.empty() ? fmt::format(", select a library with {}, or build with native layers instead: {}",
                                    setting_name(Setting::plugin_libraries), setting_name(Setting::without_plugins))
-                     : fmt::format(" or select a library with {}; without plugins TensorRT does not run {}",
+                     : fmt::format(", or select a library with {}; without plugins TensorRT does not run {}",
                                    setting_name(Setting::plugin_libraries), need);
     throw Error(Error::Kind::missing_tool,
                 fmt::format("{}: the model has plugin layers, and the plugin library does not exist: {}\n"
-                            "Build it with `make build` (it needs nvcc, which `make deps` installs){}",
+                            "Build the library with `make build` (it needs nvcc, which `make deps` installs){}",
                             model, own.path.string(), remedy));
   }
   return libraries;

@@ -210,8 +210,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
                                     pointers(argument_texts).data(), pointers(environment_texts).data());
   if (failed != 0) {
     state_->child = 0;
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("{}: cannot be started: {}", arguments[0], std::generic_category().message(failed)));
+    throw Error(Error::Kind::missing_tool, fmt::format("{}: this program cannot be started: {}", arguments[0],
+                                                       std::generic_category().message(failed)));
   }
   state_->input.reader.close();
   state_->output.writer.close();

@@ -47,10 +47,9 @@ constexpr std::array<TypeEntry, 13> types{{{"|b1", onnx::ElementType::boolean, 1
 [[noreturn]] void fail(std::string_view name, const std::string& what) { throw Error(std::string(name) + ": " + what); }
 
 [[noreturn]] void fail_type(std::string_view name, std::string_view descr) {
-  fail(name,
-       "element type " + std::string(descr) +
-           " is not supported; allowed are little-endian bool, int8 to int64, uint8 to uint64, float16 to float64 "
-           "and bfloat16. Convert it in NumPy, as in `x.astype('<f4')`, and save it again");
+  fail(name, "the element type is " + std::string(descr) +
+                 "; only little-endian bool, int8 to int64, uint8 to uint64, float16 to float64 and bfloat16 are "
+                 "supported. Convert the array in NumPy, as in `x.astype('<f4')`, and save it again");
 }
 
 /// Returns the size of the array's data in bytes, or nothing if it exceeds 64 bits or a dimension is negative.
@@ -202,13 +201,15 @@ constexpr std::size_t version_end = 12;
 
 /// Returns the offset of the data of a .npy file, given its first bytes.
 std::size_t npy_start(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with(magic)) fail(name, "not a .npy file");
+  if (!bytes.starts_with(magic)) fail(name, "this is not a .npy file");
   const auto byte_at = [&](std::size_t i) -> std::size_t {
     if (i >= bytes.size()) fail(name, "the .npy file is truncated");
     return static_cast<unsigned char>(bytes[i]);
   };
   const std::size_t version = byte_at(6);
-  if (version < 1 || version > 3) fail(name, "the .npy version is " + std::to_string(version) + "; allowed are 1 to 3");
+  if (version < 1 || version > 3)
+    fail(name,
+         "the version of the .npy format is " + std::to_string(version) + "; only the versions 1 to 3 are supported");
   std::size_t length = byte_at(8) | byte_at(9) << 8U;
   if (version > 1) length |= byte_at(10) << 16U | byte_at(11) << 24U;
   if (length > largest_header) fail(name, "its NumPy header is damaged");
@@ -283,8 +284,8 @@ void check_size(std::uint64_t size, std::size_t file_size, const std::string& na
   constexpr std::uint64_t factor = 200;
   const std::uint64_t most = std::max(always, factor * file_size);
   if (size > most) {
-    fail(name, "the file has " + std::to_string(file_size) + " bytes, and its arrays need more than " +
-                   std::to_string(most) + "; save them uncompressed, with numpy.savez");
+    fail(name, "the arrays need more than " + std::to_string(most) + " bytes, the limit for a compressed file of " +
+                   std::to_string(file_size) + " bytes; save them uncompressed, with numpy.savez");
   }
 }
 
@@ -410,10 +411,12 @@ NpzFile::NpzFile(std::string_view bytes, std::string name)
     if (zip_stat_index(archive_.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0) {
       fail(name_, zip_strerror(archive_.get()));
     }
-    if ((stat.valid & ZIP_STAT_NAME) == 0) fail(name_, "an entry has no name");
+    if ((stat.valid & ZIP_STAT_NAME) == 0) fail(name_, "an entry of the archive has no name; the file is damaged");
     const std::string_view entry = stat.name;
-    if (!entry.ends_with(array_suffix)) fail(shown(entry), "an .npz archive must have only .npy files");
-    if ((stat.valid & ZIP_STAT_SIZE) == 0) fail(shown(entry), "an entry has no size");
+    if (!entry.ends_with(array_suffix))
+      fail(shown(entry), "this entry is not a .npy file; an .npz archive may contain only .npy files");
+    if ((stat.valid & ZIP_STAT_SIZE) == 0)
+      fail(shown(entry), "the archive does not state the size of this entry; the file is damaged");
     const std::string_view array = entry.substr(0, entry.size() - array_suffix.size());
     if (!entries_.try_emplace(std::string(array), Entry{static_cast<std::uint64_t>(i), stat.size}).second) {
       fail(shown(entry), "the archive has this entry twice");

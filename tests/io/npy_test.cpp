@@ -80,7 +80,7 @@ TEST(Npy, RefusesWhatItCannotRepresent) {
   };
   for (const char* descr : {"'>f4'", "'<c8'", "'|O'", "'<U2'", "'|S8'"}) {
     EXPECT_THAT([&] { static_cast<void>(parse_npy(header(descr), "x.npy")); },
-                ThrowsMessage<Error>(HasSubstr("x.npy: element type")))
+                ThrowsMessage<Error>(HasSubstr("x.npy: the element type is")))
         << descr;
   }
   EXPECT_THAT([&] { static_cast<void>(parse_npy(header("[('a', '<f4'), ('b', '<f4')]"), "x.npy")); },
