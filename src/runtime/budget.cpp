@@ -289,16 +289,19 @@ class ProofBudget final : public Budget {
   }
 
   [[nodiscard]] std::string refusal(const std::string& /*source*/, const RunCost& cost) const override {
-    if (!cost.endless.empty()) return cost.endless + " does not end once it has begun";
+    if (!cost.endless.empty())
+      return cost.endless +
+             " never ends once it has begun: it has no trip count, and its body returns the condition unchanged";
     if (cost.bytes > most_bytes_) {
-      return fmt::format("its tensors take {:.0f} MiB at a time; a file of this size may take {:.0f} MiB",
-                         cost.bytes / mebibyte, most_bytes_ / mebibyte);
+      return fmt::format(
+          "its tensors need {:.0f} MiB of memory at a time; the limit for a file of this size is {:.0f} MiB",
+          cost.bytes / mebibyte, most_bytes_ / mebibyte);
     }
     const std::scoped_lock lock(mutex_);
     if (spent_ + cost.seconds <= most_seconds_) return "";
     return fmt::format(
-        "with it, runs of parts of this file would take about {:.0f} s; a file of this size may take "
-        "{:.0f} s",
+        "together with this part, the runs of parts of this file would take about {:.0f} s; the limit for a file of "
+        "this size is {:.0f} s",
         spent_ + cost.seconds, most_seconds_);
   }
 
@@ -321,8 +324,8 @@ class TensorLimit : public Budget {
   [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {
     if (cost.elements <= static_cast<double>(most_elements)) return "";
     return fmt::format(
-        "{}: {}; a tensor of TensorRT has at most {}, and the CPU engine runs no larger ones\n"
-        "Give smaller inputs, or correct the sizes in the program that wrote the model",
+        "{}: {}; a tensor of TensorRT has at most {} elements, and the CPU engine does not compute larger tensors\nUse "
+        "smaller inputs, or correct the sizes in the program that wrote the model",
         source, cost.largest, most_elements);
   }
 
@@ -362,26 +365,28 @@ class ComparisonLimit final : public TensorLimit {
     if (std::string why = TensorLimit::refusal(source, cost); !why.empty()) return why;
     if (!cost.endless.empty()) {
       return fmt::format(
-          "{}: {} does not end once it has begun: it has no number of iterations, and its body returns the condition "
-          "unchanged\nCorrect it in the program that wrote the model",
+          "{}: {} never ends once it has begun: it has no trip count, and its body returns the condition "
+          "unchanged\nCorrect the node in the program that wrote the model",
           source, cost.endless);
     }
     const double bytes = cost.bytes + copies_of_outputs * cost.output_bytes;
     const double seconds = cost.seconds + seconds_per_compared_number * cost.output_elements;
     std::string found;
     if (bytes > most_bytes_) {
-      found = fmt::format("takes about {:.0f} MiB; {:.0f} MiB are allowed for it on this machine", bytes / mebibyte,
+      found = fmt::format("needs about {:.0f} MiB of memory; the limit on this machine is {:.0f} MiB", bytes / mebibyte,
                           most_bytes_ / mebibyte);
     } else if (seconds > most_seconds_) {
-      found = fmt::format("takes about {:.0f} s; a file of this size may take {:.0f} s", seconds, most_seconds_);
+      found =
+          fmt::format("takes about {:.0f} s; the limit for a file of this size is {:.0f} s", seconds, most_seconds_);
     } else {
       return "";
     }
-    const std::string sizes =
-        has_dynamic_inputs_ ? fmt::format("smaller sizes with {}, or ", setting_name(Setting::synthetic_shapes)) : "";
+    const std::string sizes = has_dynamic_inputs_ ? fmt::format("Set smaller sizes with {}, or provide",
+                                                                setting_name(Setting::synthetic_shapes))
+                                                  : "Provide";
     return fmt::format(
         "{}: a comparison on synthetic inputs {}; the largest tensor: {}\n"
-        "Give {}the numbers with {}, which has no such limit",
+        "{} real inputs with {}, for which there is no such limit",
         source, found, cost.largest, sizes, setting_name(Setting::data));
   }
 

@@ -28,8 +28,8 @@ TensorMap CompiledModel::run(const TensorMap& inputs) {
 
 std::string mismatch_of(const onnx::TensorData& tensor, onnx::ElementType type, const std::optional<Shape>& shape) {
   if (fits(tensor, type, shape)) return "";
-  return "found " + to_string(tensor.type) + to_string(Shape(tensor.dims.begin(), tensor.dims.end())) +
-         ", allowed is " + to_string(type) + (shape ? to_string(*shape) : " of any shape");
+  return "the tensor is " + to_string(tensor.type) + to_string(Shape(tensor.dims.begin(), tensor.dims.end())) +
+         "; it must be " + to_string(type) + (shape ? to_string(*shape) : " of any shape");
 }
 
 }  // namespace graft::runtime

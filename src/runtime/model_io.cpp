@@ -45,16 +45,18 @@ void DeclaredInputs::check(const TensorMap& inputs) const {
     const auto known = [&](const Input& input) { return input.name == name; };
     if (std::any_of(inputs_.begin(), inputs_.end(), known)) continue;
     if (defaults_.contains(name)) {
-      throw Error(fmt::format("{}: input '{}' has a default in the file, which the CPU engine uses; do not pass it",
-                              source_, name));
+      throw Error(
+          fmt::format("{}: input '{}' has a default value in the file, which the CPU engine uses; do not pass a value "
+                      "for this input",
+                      source_, name));
     }
-    throw Error(fmt::format("{}: there is no input '{}'; its inputs are {}", source_, name, names()));
+    throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", source_, name, names()));
   }
   for (const Input& input : inputs_) {
     const auto found = inputs.find(input.name);
     if (found == inputs.end()) {
-      throw Error(fmt::format("{} ({}) is missing; its inputs are {}\nGive a value for each of them", place_of(input),
-                              type_and_shape(input.type, input.shape), names()));
+      throw Error(fmt::format("{} ({}) has no value; the model's inputs are {}\nPass a value for each input",
+                              place_of(input), type_and_shape(input.type, input.shape), names()));
     }
     const std::string mismatch = mismatch_of(found->second, input.type, input.shape);
     if (!mismatch.empty()) throw Error(fmt::format("{}: {}", place_of(input), mismatch));
@@ -86,7 +88,7 @@ std::vector<std::string> output_names(const onnx::Model& model) {
     // part, but only for the annotations that newer exporters write.
     if (value->type == onnx::ElementType::string || (!value->type && !value->opaque.empty())) {
       throw Error(model.source + ": output '" + value->name +
-                  "' is not a tensor of numbers, and the CPU engine returns only these");
+                  "' is not a numeric tensor; the CPU engine returns only numeric tensors");
     }
     names.push_back(value->name);
   }
@@ -101,7 +103,7 @@ void check_constant_graph(const onnx::Model& model) {
   model.graph().for_each_node([&](const onnx::Node& node) {
     if (has_trait(node, onnx::trait::random)) {
       throw Error(model.source + ": " + onnx::describe(node) +
-                  " returns other numbers each time, so it is not a constant");
+                  " returns different values in each run, so its output is not a constant");
     }
   });
 }

@@ -352,12 +352,12 @@ def test_an_engine_that_runs_a_rewritten_copy_is_said_to(graft, tmp_path):
         with pytest.raises(Exception, match=r"layout|opset"):
             session_of(model)
         (line,) = graft("verify", model, model, "--json", code=0).json["left_out"]
-        assert f"ONNX Runtime {ort.__version__} ran a rewritten copy, with {how}" in line
+        assert f"ONNX Runtime {ort.__version__} ran a rewritten copy of the model, with {how}" in line
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--no-check").out.split())
     assert "rewritten copy" not in text, "nothing was compared"
     text = " ".join(graft("convert", layout, "-o", tmp_path / "out.onnx", "--tensorrt", "auto").out.split())
     assert "gru.onnx: ONNX Runtime" in text
-    assert "ran a rewritten copy, with layout = 1 of recurrent nodes replaced by layout = 0" in text
+    assert "ran a rewritten copy of the model, with layout = 1 of recurrent nodes replaced by layout = 0" in text
 
 
 def test_outputs_that_are_always_empty_end_as_in_verify(graft, detector, tmp_path):

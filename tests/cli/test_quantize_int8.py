@@ -695,7 +695,7 @@ def test_a_sample_that_does_not_fit_is_named_by_its_file(graft, digits, tmp_path
     for i in range(20):
         np.save(folder / f"{i:02}.npy", np.zeros((1, 1, 8, 7 if i == 13 else 8), np.float32))
     answer = graft("quantize", digits, "-o", tmp_path / "q.onnx", "--precision", "int8", "--data", folder, code=2)
-    assert "13.npy: input 'image': found f32[1, 1, 8, 7], allowed is f32[" in answer.err, answer.err
+    assert "13.npy: input 'image': the tensor is f32[1, 1, 8, 7]; it must be f32[" in answer.err, answer.err
 
 
 def test_data_that_say_little_are_challenged(quantize, digits, tmp_path):

@@ -724,7 +724,7 @@ def test_a_loop_that_nothing_ends_is_not_run_on_synthetic_inputs(graft, tmp_path
         keep = helper.make_node("Constant", [], ["go_on"], value=numpy_helper.from_array(np.array(True)))
     model = loop_network(tmp_path / "m.onnx", keep, limit=0)
     answer = graft("verify", model, model, code=2)
-    assert "node 'loop' (Loop) does not end once it has begun" in answer.err
+    assert "node 'loop' (Loop) never ends once it has begun" in answer.err
 
 
 def test_the_largest_limit_of_a_loop_that_its_condition_ends_is_none(graft, tmp_path):

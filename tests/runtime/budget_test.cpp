@@ -136,7 +136,8 @@ TEST(BudgetEngine, RefusesTensorsThatTakeTooMuchAtATime) {
   EXPECT_EQ(refusal_of(*compiled, {{"x", {1 << 20}}}), "");
   run(*compiled, 1 << 20);
   EXPECT_EQ(engine.counts.runs, 1);
-  const std::string refused = "its tensors take 1024 MiB at a time; a file of this size may take 512 MiB";
+  const std::string refused =
+      "its tensors need 1024 MiB of memory at a time; the limit for a file of this size is 512 MiB";
   EXPECT_EQ(refusal_of(*compiled, {{"x", {1 << 27}}}), refused);
   EXPECT_EQ(error_of([&] { run(*compiled, 1 << 27); }), refused);
   EXPECT_EQ(error_of([&] { run(*compiled->new_request(), 1 << 27); }), refused);
@@ -155,7 +156,8 @@ TEST(BudgetEngine, RefusesToCompileWhatDoublesAConstant) {
   const onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, Shape{1}}, weight("c", {16})},
                                                 nodes + "y = Add(x, a24)", {"y"});
   const auto limited = make_budget_engine(engine, model);
-  EXPECT_THAT(error_of([&] { (void)limited->compile(model); }), HasSubstr("a file of this size may take 512 MiB"));
+  EXPECT_THAT(error_of([&] { (void)limited->compile(model); }),
+              HasSubstr("the limit for a file of this size is 512 MiB"));
   EXPECT_THAT(error_of([&] { (void)limited->checked()->compile(model); }), HasSubstr("512 MiB"));
   EXPECT_THAT(error_of([&] { (void)limited->unchecked().compile(model); }), HasSubstr("512 MiB"));
   EXPECT_EQ(engine.counts.compiled, 0);
@@ -172,7 +174,7 @@ TEST(BudgetEngine, RefusesWhatDoublesWithoutEnd) {
   const onnx::Model model =
       inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}}, nodes, {"a200"});
   const auto compiled = make_budget_engine(engine, model)->compile(model);
-  EXPECT_THAT(refusal_of(*compiled, {{"x", {1}}}), HasSubstr("a file of this size may take 512 MiB"));
+  EXPECT_THAT(refusal_of(*compiled, {{"x", {1}}}), HasSubstr("the limit for a file of this size is 512 MiB"));
 }
 
 TEST(BudgetEngine, AllRunsOfAFileShareItsTime) {
@@ -187,7 +189,7 @@ TEST(BudgetEngine, AllRunsOfAFileShareItsTime) {
   for (int i = 0; i < most && refused.empty(); ++i) {
     refused = error_of([&] { run(*(i % 2 == 0 ? first : second), 1 << 22); });
   }
-  EXPECT_THAT(refused, HasSubstr("a file of this size may take 10 s"));
+  EXPECT_THAT(refused, HasSubstr("the limit for a file of this size is 10 s"));
   EXPECT_GT(engine.counts.runs, 10);
   EXPECT_THROW(run(*first, 1 << 22), OverBudget);
 }
@@ -218,8 +220,8 @@ TEST(LimitedEngine, RefusesTensorsOfMoreElementsThanTensorRTTakes) {
   run_with(32767);  // 2,147,418,112 elements
   EXPECT_EQ(error_of([&] { run_with(32768); }),
             "test.onnx: node 't' (Expand) computes 't' of 65536 x 32768 elements; a tensor of TensorRT has at most "
-            "2147483647, and the CPU engine runs no larger ones\n"
-            "Give smaller inputs, or correct the sizes in the program that wrote the model");
+            "2147483647 elements, and the CPU engine does not compute larger tensors\n"
+            "Use smaller inputs, or correct the sizes in the program that wrote the model");
   EXPECT_EQ(engine.counts.runs, 1);
 }
 
@@ -287,16 +289,17 @@ TEST(ComparisonEngine, LimitsTheMemoryAndTheTimeOfOneRun) {
   for (int i = 0; i < 1000; ++i) run(*compiled, 1 << 25);
   EXPECT_EQ(engine.counts.runs, 1000) << "runs do not share the time";
   EXPECT_EQ(error_of([&] { run(*compiled, 1 << 28); }),
-            "test.onnx: a comparison on synthetic inputs takes about 10240 MiB; 2048 MiB are allowed for it on "
-            "this machine; the largest tensor: input 'x' has 268435456 elements\n"
-            "Give smaller sizes with VerifyOptions::shapes, or the numbers with QuantizeOptions::data, which has no "
-            "such limit");
+            "test.onnx: a comparison on synthetic inputs needs about 10240 MiB of memory; the limit on "
+            "this machine is 2048 MiB; the largest tensor: input 'x' has 268435456 elements\n"
+            "Set smaller sizes with VerifyOptions::shapes, or provide real inputs with QuantizeOptions::data, for "
+            "which there is no such limit");
   const onnx::Model product = inferred_text_model(
       {{"x", onnx::ElementType::f32, Shape{Dim::symbol("n"), Dim::symbol("n")}}}, "y = MatMul(x, x)", {"y"});
   const auto multiplied = make_comparison_engine(engine, product, {{"x", {1 << 14, 1 << 14}}})->compile(product);
   EXPECT_EQ(error_of([&] { run_with(*multiplied, {1 << 12, 1 << 12}); }), "");
   const std::string refused = error_of([&] { run_with(*multiplied, {1 << 14, 1 << 14}); });
-  EXPECT_THAT(refused, AnyOf(HasSubstr("s; a file of this size may take 60 s"), HasSubstr("MiB are allowed")));
+  EXPECT_THAT(refused, AnyOf(HasSubstr("s; the limit for a file of this size is 60 s"),
+                             HasSubstr("MiB of memory; the limit on this machine is")));
 }
 
 /// The scores that a comparison of a TopK reads are held like outputs.
@@ -326,7 +329,7 @@ TEST(ComparisonEngine, StaticSizesMayTakeMore) {
   }
   const onnx::Model large = inferred_text_model({{"x", onnx::ElementType::f64, {most_elements}}}, "y = Neg(x)", {"y"});
   EXPECT_THAT(error_of([&] { (void)make_comparison_engine(engine, large, {})->compile(large); }),
-              HasSubstr("elements\nGive the numbers with QuantizeOptions::data"));
+              HasSubstr("elements\nProvide real inputs with QuantizeOptions::data"));
 }
 
 TEST(EstimateCost, CubicResizesTakeLong) {

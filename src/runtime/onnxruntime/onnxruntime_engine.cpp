@@ -154,9 +154,10 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   prepared.narrow = widen_narrow_types(model, options.round_inside);
   model.graph().remove_dead();
   for (const onnx::Node* node : attach_functions(model)) {
-    throw Error(fmt::format(
-        "{}: {} has no ONNX function, so ONNX Runtime cannot run it\nRun it in OpenVINO, which uses its CPU kernel",
-        model.source, onnx::describe(*node)));
+    throw Error(
+        fmt::format("{}: {} has no ONNX function, so ONNX Runtime cannot run the node\nRun the model in OpenVINO, "
+                    "which uses the operator's CPU kernel",
+                    model.source, onnx::describe(*node)));
   }
   inline_functions_that_it_misreads(model);
   std::vector<std::string> rewritten;
@@ -243,7 +244,8 @@ class WorkerOfOnnxruntime final : public OnnxruntimeEngine {
     shared->narrow = std::move(prepared.narrow);
     shared->answer.engine = name();
     if (!prepared.rewritten.empty()) {
-      shared->answer.rewritten = fmt::format("{} ran a rewritten copy, with {}", name(), prepared.rewritten);
+      shared->answer.rewritten =
+          fmt::format("{} ran a rewritten copy of the model, with {}", name(), prepared.rewritten);
     }
     return std::make_unique<OnnxruntimeModel>(
         shared,

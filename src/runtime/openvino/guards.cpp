@@ -112,7 +112,7 @@ std::string fault_of(const onnx::Node& node) {
     return "its output has one dimension too many or too few for `onesided` = 1";
   }
   if (type == "DFT" && opset >= 20) {
-    return "from operator set 20 on its values are wrong for most attributes, and not for the same ones in each run";
+    return "since operator set 20 its values are wrong for most attributes, and each run is wrong for different ones";
   }
   return "";
 }
@@ -205,7 +205,7 @@ class GuardNode : public ov::op::Op {
     if (guard_.by_index) {
       check_indices(numbers_of<std::int32_t>(inputs[0]), numbers_of<std::int32_t>(inputs[1]));
     } else if (guard_.divides && has_zero(inputs[2])) {
-      fail("a division of integers by zero");
+      fail("an integer is divided by zero");
     } else if (!std::all_of(inputs.begin(), inputs.end(), exact)) {
       fail(std::string(beyond_exact_integers));
     }
@@ -222,9 +222,10 @@ class GuardNode : public ov::op::Op {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::int64_t limit = limits[i % limits.size()];
       if (indices[i] >= -limit && indices[i] < limit) continue;
-      fail(limit == 0 ? fmt::format("an index lies outside of the tensor: {}, where the axis is empty", indices[i])
-                      : fmt::format("an index lies outside of the tensor: {}, allowed is {} to {}", indices[i], -limit,
-                                    limit - 1));
+      fail(limit == 0
+               ? fmt::format("an index lies outside of the tensor: {} along an axis without elements", indices[i])
+               : fmt::format("an index lies outside of the tensor: {}; it must be between {} and {}", indices[i],
+                             -limit, limit - 1));
     }
   }
 
@@ -366,7 +367,7 @@ void refuse_lengths(const ov::Node& node, const std::string& source) {
   throw Error(fmt::format(
       "{}: {}: the CPU engine, OpenVINO 2026.4, ignores `sequence_lens` where the batch or the "
       "length of the sequences is dynamic, and computes each sequence as if it had the length of the longest "
-      "one; give the model's inputs fixed shapes",
+      "one; set fixed shapes for the model's inputs",
       source, describe(node)));
 }
 

@@ -12,7 +12,7 @@ namespace graft::runtime {
 /// A part of the message of a guard that found integers which the plugin would round. A run that fails with such a
 /// message throws EngineLimit.
 inline constexpr std::string_view beyond_exact_integers =
-    "the CPU engine computes such integers in f32, where those beyond 2^24 are rounded";
+    "the CPU engine computes these integers in f32, which rounds integers beyond 2^24";
 
 /// Throws Error naming the first node that OpenVINO 2026.4 accepts but computes wrongly.
 void refuse_known_faults(const onnx::Model& model);

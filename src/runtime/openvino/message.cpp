@@ -64,7 +64,7 @@ std::string shorten_openvino_message(std::string_view text) {
     result += line;
     previous = line;
   }
-  if (result.empty()) return "no reason given";
+  if (result.empty()) return "OpenVINO reported no reason";
   if (result.size() > longest) result = result.substr(0, longest) + " ...";
   return result;
 }

@@ -66,8 +66,8 @@ void check_integers(const std::string& where, const onnx::TensorData& tensor) {
       std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
       if (std::cmp_less(value, lowest) || std::cmp_greater(value, highest)) {
         throw EngineLimit(where + ": element " + std::to_string(i) + " is " + std::to_string(value) +
-                          "; the CPU engine holds integers in 32 bits, allowed is " + std::to_string(lowest) + " to " +
-                          std::to_string(highest));
+                          "; the CPU engine holds integers in 32 bits, so each element must be between " +
+                          std::to_string(lowest) + " and " + std::to_string(highest));
       }
     }
   };
@@ -259,8 +259,8 @@ State compile_parts(const onnx::Model& model, const CompileOptions& options) {
   if (read->get_parameters().size() != used || read->get_results().size() != own.outputs.size()) {
     // The reader leaves out the ratio of a Dropout, for example, which the graph uses.
     throw Error(
-        fmt::format("{}: OpenVINO cannot run this model, because its reader leaves out inputs or outputs: it has "
-                    "{} inputs and {} outputs of {} and {}",
+        fmt::format("{}: OpenVINO cannot run this model, because OpenVINO's reader drops inputs or outputs: {} inputs "
+                    "and {} outputs are left, and the model has {} and {}",
                     own.source, read->get_parameters().size(), read->get_results().size(), used, own.outputs.size()));
   }
   own.bf16_outputs = widen_bf16_outputs(*read);
@@ -395,7 +395,8 @@ TensorMap compute(const onnx::Model& model) {
     folding.register_pass<ov::pass::ConstantFolding>();
     folding.run_passes(read);
   } catch (const std::exception& refused) {
-    throw Error(model.source + ": cannot be computed: " + shorten_openvino_message(refused.what()));
+    throw Error(model.source + ": the CPU engine cannot compute the constants of this graph: " +
+                shorten_openvino_message(refused.what()));
   }
   TensorMap outputs;
   for (std::size_t i = 0; i < names.size(); ++i) {

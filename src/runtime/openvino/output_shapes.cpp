@@ -34,9 +34,10 @@ void OutputShapes::check(const TensorMap& inputs, const TensorMap& outputs) {
   for (const auto& [name, tensor] : outputs) {
     const auto expected = expected_.find(name);
     if (expected == expected_.end() || fits(expected->second, tensor.dims)) continue;
-    throw EngineLimit(fmt::format("{}: OpenVINO returned '{}' with the shape {} for {}; by ONNX's rules it has {}",
-                                  model_->source, name, to_string(Shape(tensor.dims.begin(), tensor.dims.end())),
-                                  types_and_shapes(inputs), to_string(expected->second)));
+    throw EngineLimit(fmt::format(
+        "{}: OpenVINO returned output '{}' with the shape {} for the inputs {}; by ONNX's rules the shape is {}",
+        model_->source, name, to_string(Shape(tensor.dims.begin(), tensor.dims.end())), types_and_shapes(inputs),
+        to_string(expected->second)));
   }
 }
 

@@ -64,8 +64,8 @@ void place_operators(PreparedModel& prepared, bool in_declared_types) {
     if (!ports_fit) {
       throw Error(prepared.model.source + ": " + onnx::describe(node) + " has " + std::to_string(node.inputs.size()) +
                   " inputs and " + std::to_string(node.outputs.size()) + " outputs; " + std::string(type.name) +
-                  " takes " + type.input_count_text() + " and " + std::to_string(type.output_count()) +
-                  ", and none may be left out");
+                  " takes " + type.input_count_text() + " inputs and has " + std::to_string(type.output_count()) +
+                  " outputs, and no input before the last may be left out");
     }
     PlacedOperator placed{std::move(op), onnx::describe(node), in_declared_types};
     node.attributes.clear();

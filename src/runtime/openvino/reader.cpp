@@ -414,7 +414,7 @@ std::string foreign_nodes(const onnx::Model& model) {
   std::string text;
   for (const std::string& node : found) text += (text.empty() ? "; unknown to ONNX and to Graft: " : ", ") + node;
   return fmt::format(
-      "{}\nAn operator of your own is found if its library is loaded ({}), or if the model has its function", text,
+      "{}\nLoad the library of your own operator with {}, or add the operator's ONNX function to the model", text,
       setting_name(Setting::operator_libraries));
 }
 

@@ -125,7 +125,7 @@ bool Connection::send(std::uint32_t kind, std::span<const std::string_view> part
   for (const std::string_view part : parts) size += part.size();
   if (size > largest_body) {
     throw Error(Error::Kind::internal,
-                fmt::format("a message to the worker takes {} bytes; allowed are at most {}", size, largest_body));
+                fmt::format("a message to the worker has {} bytes; it may have at most {}", size, largest_body));
   }
   const Header header{.magic = expected_magic, .kind = kind, .size = size};
   std::array<char, sizeof(Header)> bytes{};
@@ -143,7 +143,7 @@ std::optional<Message> Connection::receive() {
   if (header.magic != expected_magic) throw Error(Error::Kind::internal, "the bytes are not a message of Graft");
   if (header.size > largest_body) {
     throw Error(Error::Kind::internal,
-                fmt::format("a message declares {} bytes; allowed are at most {}", header.size, largest_body));
+                fmt::format("a message declares {} bytes; it may have at most {}", header.size, largest_body));
   }
   message.kind = header.kind;
   constexpr std::uint64_t step = std::uint64_t{1} << 26U;

@@ -22,7 +22,8 @@ extern "C" __attribute__((visibility("default"))) int malloc_trim(std::size_t /*
 int main(int argc, char** argv) {
   struct ::stat input {};
   if (::fstat(STDIN_FILENO, &input) != 0 || !S_ISSOCK(input.st_mode)) {
-    std::cerr << "graft_engine_worker: Graft starts this program, with a socket as its standard input\n";
+    std::cerr << "graft_engine_worker: do not start this program yourself; Graft starts it with a socket as its "
+                 "standard input\n";
     return 2;
   }
   graft::set_setting_names(graft::runtime::mark_of);

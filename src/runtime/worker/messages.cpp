@@ -104,7 +104,8 @@ class BodyReader {
   T number_up_to(T largest) {
     const std::uint64_t value = number();
     if (value > static_cast<std::uint64_t>(largest))
-      throw damaged(fmt::format("found {}, the maximum is {}", value, static_cast<std::uint64_t>(largest)));
+      throw damaged(
+          fmt::format("it contains the value {}, but the maximum is {}", value, static_cast<std::uint64_t>(largest)));
     return static_cast<T>(value);
   }
 
@@ -144,7 +145,7 @@ class BodyReader {
   }
 
   void end() const {
-    if (place_ != body_.size()) throw damaged(fmt::format("{} bytes too many", body_.size() - place_));
+    if (place_ != body_.size()) throw damaged(fmt::format("it has {} bytes too many", body_.size() - place_));
   }
 
  private:
@@ -154,7 +155,7 @@ class BodyReader {
 
   std::string_view take(std::uint64_t size) {
     if (size > body_.size() - place_) {
-      throw damaged(fmt::format("{} bytes are needed and {} are left", size, body_.size() - place_));
+      throw damaged(fmt::format("it needs {} more bytes, and {} are left", size, body_.size() - place_));
     }
     const std::string_view found = body_.substr(place_, static_cast<std::size_t>(size));
     place_ += found.size();

@@ -167,8 +167,8 @@ class Worker {
     if (said->kind != static_cast<std::uint32_t>(MessageKind::greeting)) fail("it sent no greeting");
     const Greeting greeting = decode_greeting(said->body);
     if (greeting.version != protocol_version) {
-      fail(fmt::format("it uses version {} of the protocol, allowed is {}\nBuild it again", greeting.version,
-                       protocol_version));
+      fail(fmt::format("it uses version {} of the protocol, and this Graft needs version {}\nBuild the worker again",
+                       greeting.version, protocol_version));
     }
     engine_ = greeting.engine;
   }
@@ -180,8 +180,8 @@ class Worker {
     struct ::rlimit limit {};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough) return;
     throw Error(
-        fmt::format("the CPU engine's worker {} while it started; this process may have {} files open\n"
-                    "Allow more open files and run again: ulimit -n 1024",
+        fmt::format("the CPU engine's worker {} while it started; the limit of open files of this process is {}\nRaise "
+                    "the limit and run the command again: ulimit -n 1024",
                     how, limit.rlim_cur));
   }
 
@@ -216,8 +216,8 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
   std::string ask(MessageKind kind, std::span<const std::string_view> body, std::string_view act,
                   int attached = -1) const {
     if (!worker_->is_ours()) {
-      throw Error(
-          fmt::format("{}: the model was compiled before this process was forked\nCompile it after the fork", source_));
+      throw Error(fmt::format(
+          "{}: the model was compiled before this process was forked\nCompile the model after the fork", source_));
     }
     if (connection_.is_stopped()) throw Stopped{};
     std::optional<Message> answer;

@@ -75,4 +75,4 @@ def test_a_forked_process_ends(tmp_path: pathlib.Path) -> None:
         # The child starts its own engine process.
         assert came[f"{engine} new"] == came[f"{engine} again"] == right
         assert came[f"{engine} old"].startswith("bad_input")
-        assert "Compile it after the fork" in came[f"{engine} old"]
+        assert "Compile the model after the fork" in came[f"{engine} old"]

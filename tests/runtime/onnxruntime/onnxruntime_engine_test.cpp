@@ -210,7 +210,7 @@ TEST(OnnxruntimeEngine, extra_outputs_defaults_and_side_by_side) {
       [&] {
         (void)first->run({{"x", wave(ElementType::f32, {1, 3})}, {"w", wave(ElementType::f32, {3})}});
       },
-      ThrowsMessage<Error>(HasSubstr("input 'w' has a default in the file")));
+      ThrowsMessage<Error>(HasSubstr("input 'w' has a default value in the file")));
   EXPECT_TRUE(first->run({{"x", wave(ElementType::f32, {0, 3})}}).at("y").bytes.view().empty());
 }
 
@@ -219,7 +219,7 @@ TEST(OnnxruntimeEngine, computes_constant_graphs) {
       text_model({}, "a = Constant<value=int64([4611686018427387904, -3])>()\nb = Neg(a)\ny = Sub(b, a)", {"b"});
   EXPECT_THAT(*judge().evaluate_constant_graph(constant).at("b").ints(), ElementsAre(-(std::int64_t{1} << 62), 3));
   EXPECT_THAT([] { (void)judge().evaluate_constant_graph(text_model({}, "y = RandomNormal<shape=[2]>()", {"y"})); },
-              ThrowsMessage<Error>(HasSubstr("returns other numbers each time")));
+              ThrowsMessage<Error>(HasSubstr("returns different values in each run")));
   EXPECT_THAT(
       [] {
         (void)judge().evaluate_constant_graph(text_model({{"x", ElementType::f32, {1}}}, "y = Neg(x)", {"y"}));
@@ -271,12 +271,12 @@ TEST(OnnxruntimeEngine, says_what_it_refuses) {
       [&] {
         (void)gather->run({{"x", wave(ElementType::f32, {3})}});
       },
-      ThrowsMessage<Error>(HasSubstr("input 'i' (i64[1]) is missing; its inputs are 'x', 'i'")));
+      ThrowsMessage<Error>(HasSubstr("input 'i' (i64[1]) has no value; the model's inputs are 'x', 'i'")));
   EXPECT_THAT(
       [&] {
         (void)gather->run({{"x", wave(ElementType::f16, {3})}, {"i", onnx::TensorData::from_ints({1})}});
       },
-      ThrowsMessage<Error>(HasSubstr("input 'x': found f16[3], allowed is f32[3]")));
+      ThrowsMessage<Error>(HasSubstr("input 'x': the tensor is f16[3]; it must be f32[3]")));
   EXPECT_THAT(
       numbers_of(gather->run({{"x", wave(ElementType::f32, {3})}, {"i", onnx::TensorData::from_ints({0})}}), "y"),
       ElementsAre(0))

@@ -18,8 +18,9 @@ TEST(Message, KeepsTheNodeAndTheReason) {
 }
 
 TEST(Message, SaysWhereThereIsNoReason) {
-  EXPECT_EQ(shorten_openvino_message(""), "no reason given");
-  EXPECT_EQ(shorten_openvino_message("Exception from src/inference/src/cpp/core.cpp:90:\n"), "no reason given");
+  EXPECT_EQ(shorten_openvino_message(""), "OpenVINO reported no reason");
+  EXPECT_EQ(shorten_openvino_message("Exception from src/inference/src/cpp/core.cpp:90:\n"),
+            "OpenVINO reported no reason");
 }
 
 TEST(Message, LeavesOutAdviceToProgrammers) {

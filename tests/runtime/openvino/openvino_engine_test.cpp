@@ -319,13 +319,13 @@ TEST(CpuEngine, RefusesInputsThatDoNotFit) {
   const onnx::TensorData n = tensor(onnx::ElementType::i64, {1}, {1});
   EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
   EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}),
-              ThrowsMessage<Error>(HasSubstr("there is no input 'm'; its inputs are 'x', 'n'")));
+              ThrowsMessage<Error>(HasSubstr("the model has no input 'm'; its inputs are 'x', 'n'")));
   EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
-              ThrowsMessage<Error>(HasSubstr("input 'x': found f16[1, 2], allowed is f32[batch, 2]")));
+              ThrowsMessage<Error>(HasSubstr("input 'x': the tensor is f16[1, 2]; it must be f32[batch, 2]")));
   EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f32, {2}, {1, 2})}, {"n", n}}),
-              ThrowsMessage<Error>(HasSubstr("found f32[2], allowed is f32[batch, 2]")));
+              ThrowsMessage<Error>(HasSubstr("the tensor is f32[2]; it must be f32[batch, 2]")));
   EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f32, {1, 3}, {1, 2, 3})}, {"n", n}}),
-              ThrowsMessage<Error>(HasSubstr("found f32[1, 3], allowed is f32[batch, 2]")));
+              ThrowsMessage<Error>(HasSubstr("the tensor is f32[1, 3]; it must be f32[batch, 2]")));
   const onnx::TensorData huge = onnx::TensorData::from_ints({std::int64_t{1} << 40});
   EXPECT_THAT(run({{"x", x}, {"n", huge}}),
               ThrowsMessage<Error>(HasSubstr("element 0 is 1099511627776; the CPU engine holds integers in 32 bits")));
@@ -493,8 +493,8 @@ TEST(CpuEngine, RefusesToReturnOutputsOfAnotherShape) {
       [&] {
         (void)model->run({{"x", tensor(onnx::ElementType::f32, {1, 1, 2, 2}, some_numbers(4))}});
       },
-      ThrowsMessage<EngineLimit>(HasSubstr("OpenVINO returned 'y' with the shape [1, 1, 2, 2] for "
-                                           "x: f32[1, 1, 2, 2]; by ONNX's rules it has [1, 1, 1, 1]")));
+      ThrowsMessage<EngineLimit>(HasSubstr("OpenVINO returned output 'y' with the shape [1, 1, 2, 2] for the inputs "
+                                           "x: f32[1, 1, 2, 2]; by ONNX's rules the shape is [1, 1, 1, 1]")));
 }
 
 /// The constants are computed while the model is compiled. OpenVINO does not check such an index and reads out of
@@ -529,7 +529,7 @@ TEST(CpuEngine, RefusesLargeIntegersWithOneThreadToo) {
     for (const auto& [threads, streams] : {std::pair(1, 1), std::pair(2, 2), std::pair(4, 4)}) {
       const std::unique_ptr<runtime::CompiledModel> compiled =
           runtime::openvino_engine().compile(*model, {.threads = threads, .streams = streams});
-      EXPECT_THAT([&] { (void)compiled->run(given); }, ThrowsMessage<Error>(HasSubstr("beyond 2^24 are rounded")))
+      EXPECT_THAT([&] { (void)compiled->run(given); }, ThrowsMessage<Error>(HasSubstr("rounds integers beyond 2^24")))
           << threads << " threads for " << streams << " streams";
     }
   }

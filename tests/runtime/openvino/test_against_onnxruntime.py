@@ -405,5 +405,5 @@ def test_a_model_that_cannot_be_read(tmp_path):
     assert done.returncode == 2
     message, next_step = done.stderr.splitlines()
     assert "model.onnx" in message and "'odd' (strange::Unheard)" in message
-    assert next_step.startswith("An operator of your own is found if its library is loaded")
+    assert next_step.startswith("Load the library of your own operator with")
     assert not (tmp_path / "out.npz").exists()

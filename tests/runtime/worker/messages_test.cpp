@@ -119,7 +119,7 @@ TEST(Messages, settings_have_the_names_of_the_reader) {
 
 TEST(Messages, what_a_damaged_body_declares) {
   EXPECT_THAT([] { (void)decode_tensors(number(1) + number(UINT64_MAX)); },
-              ThrowsMessage<Error>(HasSubstr("18446744073709551615 bytes are needed and 0 are left")));
+              ThrowsMessage<Error>(HasSubstr("it needs 18446744073709551615 more bytes, and 0 are left")));
   EXPECT_THROW((void)decode_tensors(number(UINT64_MAX)), Error);
   EXPECT_THROW((void)decode_compile(number(2)), Error) << "kernels";
   EXPECT_THROW((void)decode_failure(number(9) + number(0)), Error) << "a kind of error";
@@ -175,7 +175,7 @@ TEST(Connections, a_damaged_message) {
   EXPECT_FALSE(receive("GRFT")) << "its end is missing";
   EXPECT_FALSE(receive(magic + number(Connection::largest_body) + "a few bytes")) << "no memory is taken for the rest";
   EXPECT_THAT([&] { (void)receive(magic + number(Connection::largest_body + 1)); },
-              ThrowsMessage<Error>(HasSubstr("allowed are at most")));
+              ThrowsMessage<Error>(HasSubstr("it may have at most")));
   EXPECT_THAT([&] { (void)receive("HTTP/1.1 400 bad"); }, ThrowsMessage<Error>(HasSubstr("not a message of Graft")));
 }
 
