@@ -269,7 +269,10 @@ def test_a_large_image_for_a_network_of_any_size(attack, tmp_path):
     (tmp_path / "r.yaml").write_text("channels: rgb\n")
     data = ["--data", tmp_path / "images", "--recipe", tmp_path / "r.yaml"]
     answer = attack("quantize", model, "-o", tmp_path / "o.onnx", "--precision", "int8", *data)
-    check_refused(answer, "a.png: 8192 x 8192 pixels take 960 MiB while they are read and prepared; allowed are 208")
+    check_refused(
+        answer,
+        "a.png: the image of 8192 x 8192 pixels needs 960 MiB while it is read and prepared; the limit is 208 MiB",
+    )
 
 
 # ---- External data

@@ -555,7 +555,7 @@ def test_a_folder_of_images_is_what_its_numbers_are(quantize, tmp_path):
     from_numbers, _ = quantize(model, tmp_path / "x.npy", out="b.onnx")
     assert from_images.read_bytes() == from_numbers.read_bytes()
     answer = quantize(model, tmp_path / "images", code=2)
-    assert "images need a recipe" in answer.err
+    assert "no recipe describes how the images are prepared" in " ".join(answer.err.split())
 
 
 def test_synthetic_inputs_have_the_range_that_was_calibrated(quantize, graft, digits):
@@ -637,7 +637,7 @@ def test_what_a_cache_does_not_know_stays_in_f32(quantize, digits, tmp_path):
 
 def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
     answer = graft("quantize", digits, "--write-cache", tmp_path / "no.cache", code=2)
-    assert "no node rounds a tensor to int8" in answer.err
+    assert "no node quantizes a tensor to int8" in answer.err
     assert not (tmp_path / "no.cache").exists()
 
 
@@ -648,7 +648,7 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
     ("options", "message"),
     [
         (["--precision", "int8"], "--data: int8 needs the ranges of real inputs"),
-        (["--precision", "int8", "--data", "none"], "none: no such file or folder"),
+        (["--precision", "int8", "--data", "none"], "none: there is no such file or folder"),
         (
             ["--precision", "int8", "--data", DIGITS_INPUT, "--typed-io"],
             "--typed-io: this option does not apply to --precision int8",
@@ -656,7 +656,7 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
         (["--precision", "f16", "--method", "mse"], "--method: this option does not apply to --precision f16"),
         (["--precision", "int8", "--data", DIGITS_INPUT, "--keep", "Covn"], "did you mean Conv?"),
         (["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"], "the model's inputs are image"),
-        (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache begins with TRT-"),
+        (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache must begin with TRT-"),
         (["--precision", "int8", "--improve", "bias", "--cache", "CACHE"], "--improve: "),
         (
             ["--precision", "int8", "--improve", "equalize", "--cache", "CACHE"],

@@ -146,7 +146,7 @@ TEST_F(Images, TellTheirMemoryBeforeTheyAreDecoded) {
   ASSERT_NE(frame, std::string::npos);
   claims.replace(frame + 5, 4, "\x1f\x40\x1f\x40");  // 8000 x 8000
   EXPECT_THAT([&] { (void)parse_image(claims, "a.jpg"); },
-              ThrowsMessage<Error>(HasSubstr("a.jpg: 8000 x 8000 pixels take 549 MiB while they are read")));
+              ThrowsMessage<Error>(HasSubstr("a.jpg: the image of 8000 x 8000 pixels needs 549 MiB while it is read")));
 }
 
 TEST_F(Images, OfAnotherSizeAreRefusedByTheirHeaders) {
@@ -171,7 +171,7 @@ TEST_F(Images, AreTheSameWhereTheCropIsResizedAlone) {
     EXPECT_EQ(part[i], whole[((i / 24 + 6) * 30 + 11) * 3 + i % 24]) << i;
   }
   EXPECT_THAT([&] { (void)prepared(image, "resize: [8192, 8192]"); },
-              ThrowsMessage<Error>(HasSubstr("an image: 13 x 21 pixels take 768 MiB")));
+              ThrowsMessage<Error>(HasSubstr("an image: the image of 13 x 21 pixels needs 768 MiB")));
 }
 
 // The expected values are those of torch.nn.functional.interpolate(image, size, mode="bilinear", antialias=True) of
@@ -203,24 +203,25 @@ TEST_F(Images, AreCroppedAndNormalized) {
               2 * (0.299 * 11 + 0.587 * 12 + 0.114 * 13 - 10), 1e-5);
   EXPECT_EQ(prepared(striped(20, 10), "resize: 5").size(), 3U * 10 * 5);
   EXPECT_THAT([&] { (void)prepared(image, "crop: [3, 3]"); },
-              ThrowsMessage<Error>(HasSubstr("an image: 4 x 2 pixels cannot be cropped to 3 x 3")));
+              ThrowsMessage<Error>(HasSubstr("an image: the image of 4 x 2 pixels cannot be cropped to 3 x 3")));
 }
 
 TEST_F(Images, RecipesAreRefusedByLine) {
   const auto expect_refused = [](const std::string& text, const std::string& message) {
     EXPECT_THAT([&] { (void)parse_image_recipe(text, "r.yaml"); }, ThrowsMessage<Error>(HasSubstr(message))) << text;
   };
-  expect_refused("resize: 5\ncolor: rgb\n", "r.yaml:2:1: there is no key 'color'; allowed are resize, crop");
-  expect_refused("resize: big", "r.yaml:1:9: resize needs integers from 1 to 16384");
-  expect_refused("resize: [1, 2, 3]", "resize needs one size or [height, width]");
-  expect_refused("crop: 0", "crop needs integers");
-  expect_refused("channels: rgba", "channels is 'rgba'; allowed are rgb, bgr and gray");
-  expect_refused("mean: [1, 2]", "mean has 2 numbers; allowed are 1 and 3");
-  expect_refused("{channels: gray, scale: [1, 2, 3]}", "scale has 3 numbers; allowed are 1 and 1");
-  expect_refused("scale: .nan", "scale needs numbers");
+  expect_refused("resize: 5\ncolor: rgb\n",
+                 "r.yaml:2:1: the key 'color' is unknown; the keys of a recipe are resize, crop");
+  expect_refused("resize: big", "r.yaml:1:9: each size of resize must be an integer from 1 to 16384");
+  expect_refused("resize: [1, 2, 3]", "resize must be one size or [height, width]");
+  expect_refused("crop: 0", "each size of crop must be an integer");
+  expect_refused("channels: rgba", "channels is 'rgba'; it must be rgb, bgr or gray");
+  expect_refused("mean: [1, 2]", "mean has 2 values; it must have 1, or 3, one for each channel");
+  expect_refused("{channels: gray, scale: [1, 2, 3]}", "scale has 3 values; it must have 1");
+  expect_refused("scale: .nan", "scale must be a finite number or a list of finite numbers");
   expect_refused("- 1", "this is not a mapping");
   expect_refused("a: [", "r.yaml:");
-  expect_refused("layout: hwc", "allowed are nchw and nhwc");
+  expect_refused("layout: hwc", "layout is 'hwc'; it must be nchw or nhwc");
 }
 
 onnx::Model small_model() {
@@ -315,7 +316,7 @@ TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
   write_png(folder_ / "b.png", striped(9, 12));
   write_jpeg(folder_ / "a.jpg", striped(16, 16));
   EXPECT_THAT([&] { (void)open_calibration_data(folder_, model); },
-              ThrowsMessage<Error>(HasSubstr("images need a recipe")));
+              ThrowsMessage<Error>(HasSubstr("no recipe describes how the images are prepared")));
   const std::filesystem::path recipe = folder_ / "r.yaml";
   std::ofstream(recipe) << "{resize: 8, crop: 8, scale: 0.00392}";
   const CalibrationData data = open_calibration_data(folder_, model, recipe);
@@ -336,12 +337,12 @@ TEST_F(Calibrating, DataThatDoNotFitAreRefused) {
   expect_refused(folder_, "neither images nor arrays");
   io::write_npz(folder_ / "two.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"q", numbers({4, 3, 8, 8}, 1)}});
   expect_refused(folder_ / "two.npz",
-                 "there is no array for the input 'x'; the file has p (f32 4x3x8x8), q (f32 4x3x8x8)");
+                 "the file has no array for the input 'x'; it contains p (f32 4x3x8x8), q (f32 4x3x8x8)");
   io::write_npz(folder_ / "label.npz", {{"p", numbers({4, 3, 8, 8}, 1)}, {"label", numbers({4}, 1)}});
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model).count, 4);
   EXPECT_EQ(open_calibration_data(folder_ / "label.npz", model, {}, 3).count, 3);
   write_npy(folder_ / "empty.npy", numbers({0, 3, 8, 8}, 1));
-  expect_refused(folder_ / "empty.npy", "has 0 samples, and one run needs 1");
+  expect_refused(folder_ / "empty.npy", "has 0 samples; one run needs 1");
 }
 
 }  // namespace

@@ -88,24 +88,26 @@ TEST(CalibrationCache, EditorsAreForgiven) {
 }
 
 TEST(CalibrationCache, RefusesByLine) {
-  expect_refused("", "a.cache:1: found ''; a calibration cache begins with TRT-<version>-<algorithm>");
-  expect_refused("data: 3c008912\n", "a.cache:1: found 'data: 3c008912'");
+  expect_refused("", "a.cache:1: the first line is ''; a calibration cache must begin with TRT-<version>-<algorithm>");
+  expect_refused("data: 3c008912\n", "a.cache:1: the first line is 'data: 3c008912'");
   expect_refused("TRT-8601\n", "a.cache:1");
-  expect_refused("TRT-6001-EntropyCalibration2\n", "a.cache:1: found version '6001'; allowed are TensorRT 7 to 10");
-  expect_refused("TRT-110000-EntropyCalibration2\n", "found version '110000'");
-  expect_refused("TRT-99999999999999999999-EntropyCalibration2\n", "found version '99999999999999999999'");
-  expect_refused("TRT--8601-X\n", "found version ''");
-  expect_refused("TRT-8601-\n", "a.cache:1: found the algorithm ''");
-  expect_refused("TRT-8601-Entropy Calibration\n", "found the algorithm 'Entropy Calibration'");
+  expect_refused("TRT-6001-EntropyCalibration2\n",
+                 "a.cache:1: the version is '6001'; it must be a version of TensorRT 7 to 10");
+  expect_refused("TRT-110000-EntropyCalibration2\n", "the version is '110000'");
+  expect_refused("TRT-99999999999999999999-EntropyCalibration2\n", "the version is '99999999999999999999'");
+  expect_refused("TRT--8601-X\n", "the version is ''");
+  expect_refused("TRT-8601-\n", "a.cache:1: the algorithm is ''");
+  expect_refused("TRT-8601-Entropy Calibration\n", "the algorithm is 'Entropy Calibration'");
   const std::string head = "TRT-8601-EntropyCalibration2\n";
-  expect_refused(head + "data\n", "a.cache:2: found 'data'; a line is TENSOR: SCALE");
-  expect_refused(head + "a: 1\n: 3c008912\n", "a.cache:3: found ': 3c008912'; the tensor's name is missing");
-  expect_refused(head + "data:\n", "a.cache:2: the scale of 'data' is ''; allowed are 1 to 8 hexadecimal digits");
+  expect_refused(head + "data\n", "a.cache:2: the line is 'data'; it must be TENSOR: SCALE");
+  expect_refused(head + "a: 1\n: 3c008912\n",
+                 "a.cache:3: the line is ': 3c008912'; the name of a tensor must come before the colon");
+  expect_refused(head + "data:\n", "a.cache:2: the scale of 'data' is ''; it must be 1 to 8 hexadecimal digits");
   expect_refused(head + "data: 0x3c008912\n", "the scale of 'data' is '0x3c008912'");
   expect_refused(head + "data: 3c0089123\n", "the scale of 'data' is '3c0089123'");
   expect_refused(head + "data: -3c00891\n", "the scale of 'data' is '-3c00891'");
   expect_refused(head + "data: 0.0078\n", "the scale of 'data' is '0.0078'");
-  expect_refused(head + "data: 7fc00000\n", "'7fc00000', which is not a number");
+  expect_refused(head + "data: 7fc00000\n", "'7fc00000', which is NaN; a scale must be at least 0");
   expect_refused(head + "data: bc008912\n", "'bc008912', which is negative");
   expect_refused(head + "data: 80000000\n", "which is negative");
   expect_refused(head + "a: 1\nb: 1\na: 2\n", "a.cache:4: 'a' already has a scale in line 2");

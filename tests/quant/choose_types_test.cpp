@@ -121,7 +121,7 @@ TEST(ChooseTypes, AMaskOfAWholeRowIsKeptTogether) {
   const ChosenTypes without = choose_types(default_engine(), model, options);
   EXPECT_TRUE(without.met);
   EXPECT_THAT(kept(without), IsEmpty());
-  EXPECT_THAT(without.notes, testing::Contains(HasSubstr("it becomes minus infinity")));
+  EXPECT_THAT(without.notes, testing::Contains(HasSubstr("the value becomes minus infinity")));
 
   options.data = {{{"x", ones}, {"mask", rows({0, 0, 0, 2, 2, 3, 2, 3})}}};
   const ChosenTypes with = choose_types(default_engine(), model, options);

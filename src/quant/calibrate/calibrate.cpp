@@ -99,7 +99,7 @@ class State {
     constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
     const auto bins = numbers<std::uint64_t>(arrays, "bins", onnx::ElementType::u64, {rows, columns});
     if (samples[0] < 0 || samples[0] > count) {
-      fail(fmt::format("{} samples were counted, and the data have only {}", samples[0], count));
+      fail(fmt::format("the file counts {} samples, and the data have only {}", samples[0], count));
     }
     calibration.samples = samples[0];
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -114,7 +114,7 @@ class State {
                        .exponent = exponents[i]},
                       {begin, begin + static_cast<std::ptrdiff_t>(Histogram::bin_count)});
       } catch (const Error&) {
-        fail("it is damaged");
+        fail("the file is damaged");
       }
     }
   }
@@ -147,14 +147,15 @@ class State {
 
  private:
   [[noreturn]] void fail(const std::string& message) const {
-    throw Error(fmt::format("{}: {}\nRemove the file, or name another one", path_.string(), message));
+    throw Error(fmt::format("{}: {}\nRemove the file, or pass a different file", path_.string(), message));
   }
 
   template <class T>
   [[nodiscard]] std::vector<T> numbers(const io::NpzArrays& arrays, const char* name, onnx::ElementType type,
                                        const std::vector<std::int64_t>& shape) const {
     const auto found = arrays.find(name);
-    if (found == arrays.end() || found->second.type != type || found->second.shape != shape) fail("it is damaged");
+    if (found == arrays.end() || found->second.type != type || found->second.shape != shape)
+      fail("the file is damaged");
     std::vector<T> values(found->second.data.size() / sizeof(T));
     std::memcpy(values.data(), found->second.data.data(), values.size() * sizeof(T));
     return values;

@@ -70,7 +70,7 @@ bool is_word(std::string_view text) {
 
 /// Returns why a number cannot be a scale, or an empty string. Infinity is allowed: TensorRT writes it for a mask.
 std::string_view refusal(float scale) {
-  if (std::isnan(scale)) return "not a number";
+  if (std::isnan(scale)) return "NaN";
   return std::signbit(scale) ? "negative" : "";
 }
 
@@ -78,19 +78,21 @@ void parse_first_line(std::string_view line, std::string_view where, Calibration
   constexpr std::string_view begin = "TRT-";
   const std::size_t dash = line.find('-', begin.size());
   if (line.substr(0, begin.size()) != begin || dash == std::string_view::npos) {
-    throw Error(fmt::format("{}: found {}; a calibration cache begins with {}", where, in_quotes(line), first_line));
+    throw Error(fmt::format("{}: the first line is {}; a calibration cache must begin with {}", where, in_quotes(line),
+                            first_line));
   }
   const std::string_view digits = line.substr(begin.size(), dash - begin.size());
   const auto version = number<std::int64_t>(digits, 10);
   if (!version || !is_known(*version)) {
     throw Error(
-        fmt::format("{}: found version {}; allowed are TensorRT 7 to 10, written 7000 to 9999 and 100000 to 109999",
+        fmt::format("{}: the version is {}; it must be a version of TensorRT 7 to 10, written as 7000 to 9999 or as "
+                    "100000 to 109999",
                     where, in_quotes(digits)));
   }
   const std::string_view algorithm = line.substr(dash + 1);
   if (!is_word(algorithm)) {
-    throw Error(fmt::format("{}: found the algorithm {}; allowed are letters and digits: {}", where,
-                            in_quotes(algorithm), first_line));
+    throw Error(fmt::format("{}: the algorithm is {}; it must consist of letters, digits and underscores, as in {}",
+                            where, in_quotes(algorithm), first_line));
   }
   cache.version = *version;
   cache.algorithm = algorithm;
@@ -100,11 +102,13 @@ CalibrationCache::Entry parse_entry(std::string_view line, std::string_view wher
   // A tensor's name may contain colons, but its scale cannot.
   const std::size_t colon = line.rfind(':');
   if (colon == std::string_view::npos) {
-    throw Error(
-        fmt::format("{}: found {}; a line is TENSOR: SCALE, for example data: 3c010a14", where, in_quotes(line)));
+    throw Error(fmt::format("{}: the line is {}; it must be TENSOR: SCALE, for example data: 3c010a14", where,
+                            in_quotes(line)));
   }
   const std::string_view tensor = line.substr(0, colon);
-  if (tensor.empty()) throw Error(fmt::format("{}: found {}; the tensor's name is missing", where, in_quotes(line)));
+  if (tensor.empty())
+    throw Error(
+        fmt::format("{}: the line is {}; the name of a tensor must come before the colon", where, in_quotes(line)));
   if (std::any_of(tensor.begin(), tensor.end(), is_control)) {
     throw Error(fmt::format("{}: the tensor's name {} contains a control character", where, in_quotes(tensor)));
   }
@@ -112,13 +116,13 @@ CalibrationCache::Entry parse_entry(std::string_view line, std::string_view wher
   const auto bits = number<std::uint32_t>(digits, 16);
   if (!bits) {
     throw Error(
-        fmt::format("{}: the scale of {} is {}; allowed are 1 to 8 hexadecimal digits, the bits of a 32-bit float",
+        fmt::format("{}: the scale of {} is {}; it must be 1 to 8 hexadecimal digits, the bits of a 32-bit float",
                     where, in_quotes(tensor), in_quotes(digits)));
   }
   const auto scale = std::bit_cast<float>(*bits);
   if (!refusal(scale).empty()) {
-    throw Error(fmt::format("{}: the scale of {} is {}, which is {}", where, in_quotes(tensor), in_quotes(digits),
-                            refusal(scale)));
+    throw Error(fmt::format("{}: the scale of {} is {}, which is {}; a scale must be at least 0", where,
+                            in_quotes(tensor), in_quotes(digits), refusal(scale)));
   }
   return {std::string(tensor), scale};
 }
@@ -148,7 +152,8 @@ CalibrationCache parse_calibration_cache(std::string_view text, std::string_view
     CalibrationCache::Entry entry = parse_entry(line, where);
     const auto [found, is_new] = lines.emplace(entry.tensor, number);
     if (!is_new) {
-      throw Error(fmt::format("{}: {} already has a scale in line {}", where, in_quotes(entry.tensor), found->second));
+      throw Error(fmt::format("{}: {} already has a scale in line {}; remove one of the two lines", where,
+                              in_quotes(entry.tensor), found->second));
     }
     cache.entries.push_back(std::move(entry));
   }
@@ -201,9 +206,10 @@ CalibrationCache cache_of(const onnx::Model& model) {
     if (entry && found.find(entry->tensor) == nullptr) found.entries.push_back(std::move(*entry));
   }
   if (found.entries.empty()) {
-    throw Error(fmt::format(
-        "{}: no node rounds a tensor to int8, so there are no scales for a calibration cache\n{} writes such a model",
-        model.source, setting_name(Setting::quantize_int8)));
+    throw Error(
+        fmt::format("{}: no node quantizes a tensor to int8, so there are no scales for a calibration cache\nCreate a "
+                    "quantized model with {}",
+                    model.source, setting_name(Setting::quantize_int8)));
   }
   const auto note = model.metadata.find(cache_note);
   if (note == model.metadata.end()) return found;

@@ -59,7 +59,7 @@ bool may_be(const io::NpyArray& array, const onnx::Value& input) {
     listed += fmt::format("{}{} ({} {})", listed.empty() ? "" : ", ", name, to_string(array.type),
                           fmt::join(array.shape, "x"));
   }
-  throw Error(fmt::format("{}: there is no array for the input '{}'; the file has {}, the model's inputs are {}",
+  throw Error(fmt::format("{}: the file has no array for the input '{}'; it contains {}, and the model's inputs are {}",
                           path.string(), input.name, listed, names_of(inputs)));
 }
 
@@ -135,12 +135,14 @@ CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& te
     const std::int64_t batch = batches[input->name] =
         std::max<std::int64_t>(1, verify::fixed_batch(*input).value_or(1));
     if (samples < batch) {
-      throw Error(fmt::format("{}: the array for the input '{}' has {} samples, and one run needs {}", source,
-                              input->name, samples, batch));
+      throw Error(
+          fmt::format("{}: the array for the input '{}' has {} samples; one run needs {}, the batch size of the model",
+                      source, input->name, samples, batch));
     }
     if (runs && *runs != samples / batch) {
       throw Error(
-          fmt::format("{}: the array for the input '{}' is enough for {} runs, the arrays of other inputs for {}",
+          fmt::format("{}: the array for the input '{}' has samples for {} runs, and the arrays of other inputs for "
+                      "{}; all arrays must have samples for the same number of runs",
                       source, input->name, samples / batch, *runs));
     }
     runs = samples / batch;
@@ -179,8 +181,9 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
     if (is_numpy(entry.path())) arrays.push_back(entry.path());
   }
   if (images.empty() == arrays.empty()) {
-    throw Error(fmt::format("{}: the folder contains {}; allowed are images (.jpg, .jpeg, .png) or arrays (.npz, .npy)",
-                            folder.string(), images.empty() ? "neither images nor arrays" : "both images and arrays"));
+    throw Error(fmt::format(
+        "{}: the folder contains {}; it must contain either images (.jpg, .jpeg, .png) or arrays (.npz, .npy)",
+        folder.string(), images.empty() ? "neither images nor arrays" : "both images and arrays"));
   }
   std::vector<std::filesystem::path>& files = images.empty() ? arrays : images;
   std::sort(files.begin(), files.end());
@@ -211,16 +214,18 @@ class KeptImages {
 
 const onnx::Value& input_for_images(const std::vector<const onnx::Value*>& inputs, const ImageRecipe& recipe) {
   if (inputs.size() == 1 && recipe.input.empty()) return *inputs.front();
+  if (inputs.size() > 1) {
+    throw Error(
+        fmt::format("the model has the inputs {}, and a folder of images contains data for one input only\nCreate .npz "
+                    "files that contain an array for each input",
+                    names_of(inputs)));
+  }
   const auto found =
       std::find_if(inputs.begin(), inputs.end(), [&](const onnx::Value* input) { return input->name == recipe.input; });
   if (found == inputs.end()) {
     throw Error(
-        fmt::format("the recipe names the input '{}'; the model's inputs are {}", recipe.input, names_of(inputs)));
-  }
-  if (inputs.size() > 1) {
-    throw Error(
-        fmt::format("the model has the inputs {}; images are data for one input\nCreate .npz files with all inputs",
-                    names_of(inputs)));
+        fmt::format("`input` of the recipe is '{}', which is not an input of the model; the model's inputs are {}",
+                    recipe.input, names_of(inputs)));
   }
   return **found;
 }
@@ -250,9 +255,9 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
   }
   if (!recipe) {
     throw Error(
-        fmt::format("{}: images need a recipe that describes how they are prepared: a YAML file with resize, crop, "
-                    "channels, mean and scale",
-                    folder.string()));
+        fmt::format("{}: no recipe describes how the images are prepared; write a YAML file with resize, crop, "
+                    "channels, mean and scale, and pass the file with {}",
+                    folder.string(), setting_name(Setting::recipe)));
   }
   const onnx::Value* input = &input_for_images(inputs, *recipe);
   data.identity += recipe->text;
@@ -273,8 +278,8 @@ CalibrationData from_folder(const std::filesystem::path& folder, const std::vect
 void check_has_numbers(const std::string& input, const onnx::TensorData& tensor, const std::string& source) {
   if (!is_floating_point(tensor.type) || tensor.bytes.size() == 0 || has_finite_number(tensor)) return;
   throw Error(
-      fmt::format("{}: the array for the input '{}' contains no finite number, only NaN and infinities\nUse data as "
-                  "the network receives them in practice",
+      fmt::format("{}: the array for the input '{}' contains no finite value, only NaN and infinities\nUse data as the "
+                  "network receives them in practice",
                   source, input));
 }
 
@@ -284,9 +289,9 @@ CalibrationData open_calibration_data(const std::filesystem::path& path, const o
   std::error_code problem;
   const bool is_folder = std::filesystem::is_directory(path, problem);
   if (!is_folder && !is_numpy(path)) {
-    throw Error(fmt::format(
-        "{}: {}; allowed are a .npz or .npy file, and a folder of images or of such files", path.string(),
-        std::filesystem::exists(path, problem) ? "not data that Graft can read" : "no such file or folder"));
+    throw Error(fmt::format("{}: {}; pass a .npz or .npy file, or a folder of images or of such files", path.string(),
+                            std::filesystem::exists(path, problem) ? "this is not data that Graft can read"
+                                                                   : "there is no such file or folder"));
   }
   CalibrationData data = is_folder ? from_folder(path, inputs, recipe) : from_file(path, inputs);
   if (limit > 0) data.count = std::min(data.count, limit);
@@ -323,7 +328,7 @@ CalibrationData calibration_data_of(const runtime::TensorMap& tensors, const onn
   for (const onnx::Value* input : inputs) {
     const auto found = tensors.find(input->name);
     if (found == tensors.end()) {
-      throw Error(fmt::format("{}: there is no tensor for the input '{}'; the model's inputs are {}", option,
+      throw Error(fmt::format("{}: no tensor is passed for the input '{}'; the model's inputs are {}", option,
                               input->name, names_of(inputs)));
     }
     identity += fmt::format("{} {} {}\n", input->name, fmt::join(found->second.dims, "x"),

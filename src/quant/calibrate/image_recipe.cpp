@@ -21,7 +21,7 @@ class RecipeReader {
   ImageRecipe read(const std::string& text) {
     constexpr std::size_t most_bytes = 65536;
     if (text.size() > most_bytes) {
-      throw Error(fmt::format("{}: the recipe has {} bytes; allowed are {}", name_, text.size(), most_bytes));
+      throw Error(fmt::format("{}: the recipe has {} bytes; it may have at most {}", name_, text.size(), most_bytes));
     }
     try {
       return read(YAML::Load(text), text);
@@ -56,7 +56,8 @@ class RecipeReader {
       } else if (key == "input") {
         recipe.input = text_of(value, "the value of input");
       } else {
-        fail(entry.first, fmt::format("there is no key '{}'; allowed are {}", key, fmt::join(keys, ", ")));
+        fail(entry.first,
+             fmt::format("the key '{}' is unknown; the keys of a recipe are {}", key, fmt::join(keys, ", ")));
       }
     }
     check_count(document, "mean", recipe.mean, recipe);
@@ -69,7 +70,7 @@ class RecipeReader {
   }
 
   [[nodiscard]] std::string text_of(const YAML::Node& node, std::string_view what) const {
-    if (!node.IsScalar()) fail(node, fmt::format("{} has to be a single word", what));
+    if (!node.IsScalar()) fail(node, fmt::format("{} must be a single word", what));
     return node.Scalar();
   }
 
@@ -77,14 +78,14 @@ class RecipeReader {
     constexpr std::int64_t longest = 16384;
     std::int64_t side = 0;
     if (!node.IsScalar() || !YAML::convert<std::int64_t>::decode(node, side) || side < 1 || side > longest) {
-      fail(node, fmt::format("{} needs integers from 1 to {}", what, longest));
+      fail(node, fmt::format("each size of {} must be an integer from 1 to {}", what, longest));
     }
     return side;
   }
 
   [[nodiscard]] ImageRecipe::Size size_of(const YAML::Node& node, std::string_view what) const {
     if (node.IsScalar()) return {side_of(node, what), side_of(node, what)};
-    if (!node.IsSequence() || node.size() != 2) fail(node, fmt::format("{} needs one size or [height, width]", what));
+    if (!node.IsSequence() || node.size() != 2) fail(node, fmt::format("{} must be one size or [height, width]", what));
     return {side_of(node[0], what), side_of(node[1], what)};
   }
 
@@ -101,19 +102,19 @@ class RecipeReader {
     if (text == "rgb") return ImageRecipe::Channels::rgb;
     if (text == "bgr") return ImageRecipe::Channels::bgr;
     if (text == "gray") return ImageRecipe::Channels::gray;
-    fail(node, fmt::format("channels is '{}'; allowed are rgb, bgr and gray", text));
+    fail(node, fmt::format("channels is '{}'; it must be rgb, bgr or gray", text));
   }
 
   [[nodiscard]] bool is_channels_last(const YAML::Node& node) const {
     const std::string text = text_of(node, "the value of layout");
-    if (text != "nchw" && text != "nhwc") fail(node, fmt::format("layout is '{}'; allowed are nchw and nhwc", text));
+    if (text != "nchw" && text != "nhwc") fail(node, fmt::format("layout is '{}'; it must be nchw or nhwc", text));
     return text == "nhwc";
   }
 
   [[nodiscard]] double number_of(const YAML::Node& node, std::string_view what) const {
     double number = 0;
     if (!node.IsScalar() || !YAML::convert<double>::decode(node, number) || !std::isfinite(number)) {
-      fail(node, fmt::format("{} needs numbers", what));
+      fail(node, fmt::format("{} must be a finite number or a list of finite numbers", what));
     }
     return number;
   }
@@ -129,8 +130,8 @@ class RecipeReader {
                    const ImageRecipe& recipe) const {
     const std::size_t channels = recipe.channels == ImageRecipe::Channels::gray ? 1 : 3;
     if (numbers.size() == 1 || numbers.size() == channels) return;
-    fail(document[key],
-         fmt::format("{} has {} numbers; allowed are 1 and {}, one for each channel", key, numbers.size(), channels));
+    fail(document[key], fmt::format("{} has {} values; it must have {}", key, numbers.size(),
+                                    channels == 1 ? "1" : fmt::format("1, or {}, one for each channel", channels)));
   }
 
   const std::string& name_;

@@ -28,8 +28,10 @@ constexpr std::int64_t most_image_memory = std::int64_t{208} << 20U;
 
 void check_size(std::string_view name, std::int64_t height, std::int64_t width) {
   if (height < 1 || width < 1 || height > longest_side || width > longest_side || height > most_pixels / width) {
-    throw Error(fmt::format("{}: the image has {} x {} pixels; allowed are sides up to {}, and {} pixels", name, width,
-                            height, longest_side, most_pixels));
+    throw Error(
+        fmt::format("{}: the image has {} x {} pixels; each side must have 1 to {} pixels, and the image may have at "
+                    "most {} pixels",
+                    name, width, height, longest_side, most_pixels));
   }
 }
 
@@ -44,8 +46,8 @@ void check_memory(std::string_view name, const ImageHeader& image, std::int64_t 
   if (image.bytes + more <= most_image_memory) return;
   constexpr std::int64_t of_mebibyte = std::int64_t{1} << 20U;
   throw Error(fmt::format(
-      "{}: {} x {} pixels take {} MiB while they are read and prepared; allowed are {}\nSave the "
-      "image smaller, a JPEG without progressive scans",
+      "{}: the image of {} x {} pixels needs {} MiB while it is read and prepared; the limit is {} MiB\nSave the image "
+      "smaller, and a JPEG without progressive scans",
       name, image.width, image.height, (image.bytes + more) / of_mebibyte, most_image_memory / of_mebibyte));
 }
 
@@ -119,7 +121,8 @@ class Jpeg {
     int color_space = 0;
     check(tjDecompressHeader3(decoder_.get(), data(), bytes_.size(), &width_, &height_, &sampling_, &color_space));
     if (color_space == TJCS_CMYK || color_space == TJCS_YCCK) {
-      throw Error(fmt::format("{}: this JPEG is in CMYK, for print; save it in RGB", name_));
+      throw Error(
+          fmt::format("{}: the colors of this JPEG are CMYK, which is for print; save the image in RGB", name_));
     }
   }
 
@@ -218,8 +221,10 @@ Part part_of(const ImageHeader& image, const ImageRecipe& recipe, std::string_vi
   check_size(name, resized.height, resized.width);
   const ImageRecipe::Size size = recipe.crop.value_or(resized);
   if (size.height > resized.height || size.width > resized.width) {
-    throw Error(fmt::format("{}: {} x {} pixels cannot be cropped to {} x {}\nResize it first, in the recipe", name,
-                            resized.width, resized.height, size.width, size.height));
+    throw Error(fmt::format(
+        "{}: the image of {} x {} pixels cannot be cropped to {} x {}\nSet a smaller crop in the recipe, or "
+        "a larger resize",
+        name, resized.width, resized.height, size.width, size.height));
   }
   return {resized, size, (resized.height - size.height) / 2, (resized.width - size.width) / 2};
 }

@@ -324,7 +324,8 @@ Task make_task(const WeightedLayer& layer, const onnx::Model& reference, std::in
   } else if (!task.window) {
     task.result.why_not = "its padding is not explicit (auto_pad)";
   } else if (task.bytes() > memory) {
-    task.result.why_not = fmt::format("the covariance of its inputs takes {} bytes", task.bytes());
+    task.result.why_not =
+        fmt::format("the covariance of its inputs needs {} bytes, and the limit is {}", task.bytes(), memory);
   }
   return task;
 }

@@ -91,7 +91,7 @@ Int8Form weighted_form(const onnx::Node& node) {
     form.axis = 0;
   } else if (node.is("Gemm")) {
     const bool plain = node.int_or("transA", 0) == 0 && node.float_or("alpha", 1) == 1;
-    if (!plain) return refused("its attribute transA or alpha is set");
+    if (!plain) return refused("its attribute transA is not 0, or alpha is not 1");
     form.axis = node.int_or("transB", 0) != 0 ? 0 : 1;
   } else {
     if (rank != 2) return refused(fmt::format("its weight has {} dimensions", rank));

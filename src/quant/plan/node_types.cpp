@@ -49,14 +49,14 @@ NodePlan kept(std::string reason, bool by_form = true) {
 
 std::optional<std::string> reason_to_keep(const onnx::Node& node, const TypedOptions& options) {
   for (const onnx::Value* value : node.inputs) {
-    if (value != nullptr && !value->type) return fmt::format("the type of its input '{}' is not known", value->name);
+    if (value != nullptr && !value->type) return fmt::format("the type of its input '{}' is unknown", value->name);
     if (value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear")) {
       return "it reads DequantizeLinear, so that TensorRT computes it in int8";
     }
   }
   for (const onnx::Value* value : node.outputs) {
     if (value == nullptr) continue;
-    if (!value->type) return fmt::format("the type of its output '{}' is not known", value->name);
+    if (!value->type) return fmt::format("the type of its output '{}' is unknown", value->name);
     const auto mains = std::count(node.graph->outputs().begin(), node.graph->outputs().end(), value);
     if (std::cmp_greater(value->output_count, mains)) return "a sub-graph of If, Loop or Scan returns its output";
     if (!options.narrow_before_int8 && std::any_of(value->uses.begin(), value->uses.end(), [](const onnx::Use& use) {
@@ -99,7 +99,7 @@ NodePlan operator_plan(const onnx::Node& node, onnx::ElementType narrow) {
 }
 
 NodePlan standard_plan(const onnx::Node& node, onnx::ElementType narrow) {
-  if (!node.domain.empty()) return kept("the types that this operator accepts are not known");
+  if (!node.domain.empty()) return kept("the types that this operator accepts are unknown");
   NodePlan plan;
   plan.type = NodeType::narrow;
   if (node.is("Cast") || node.is("ConstantOfShape")) {

@@ -256,7 +256,7 @@ std::int64_t opset_of_bf16(const onnx::Model& model) {
 
 onnx::ElementType element_type_of(report::Precision precision) {
   if (has_8_bits(precision)) {
-    throw Error(Error::Kind::internal, "element_type_of: found a type of 8 bits; allowed are f16 and bf16");
+    throw Error(Error::Kind::internal, "element_type_of: the precision has 8 bits; it must be f16 or bf16");
   }
   return precision == report::Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
@@ -284,7 +284,7 @@ std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_
 }
 
 std::string unknown_operator_reason() {
-  return fmt::format("Graft does not know this operator; to load a library of operators: {}",
+  return fmt::format("Graft does not know this operator; load its library with {}",
                      setting_name(Setting::operator_libraries));
 }
 

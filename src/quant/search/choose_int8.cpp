@@ -48,10 +48,11 @@ class Int8Chooser {
         judge_(engine, prepared_, data, options) {}
 
   ChosenInt8 run() {
-    if (data_.count == 0 && !options_.cache) throw Error("there are no samples for the calibration");
+    if (data_.count == 0 && !options_.cache)
+      throw Error("the calibration data contain no samples; provide at least one");
     refuse_what_is_of_int8();
     if (data_.count == 0 && (options_.improve.bias || options_.improve.round || options_.improve.smooth)) {
-      throw Error(fmt::format("{}: smooth, round and bias need calibration data\nGive the data with {}",
+      throw Error(fmt::format("{}: smooth, round and bias need calibration data\nProvide the data with {}",
                               setting_name(Setting::improve), setting_name(Setting::data)));
     }
     keep_what_was_asked_for();
@@ -78,9 +79,10 @@ class Int8Chooser {
   void refuse_what_is_of_int8() const {
     if (options_.type == EightBits::int8) return;
     const auto refuse = [](Setting setting, const char* why) {
-      throw Error(fmt::format("{}: {}, and the steps of f8 differ in size", setting_name(setting), why));
+      throw Error(fmt::format("{}: {}, but the steps of f8 differ in size; quantize to int8, or leave out this setting",
+                              setting_name(setting), why));
     };
-    if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT contains steps of int8");
+    if (options_.cache) refuse(Setting::cache, "a calibration cache of TensorRT contains scales of int8");
     if (options_.improve.round) refuse(Setting::improve, "round moves weights by whole steps of int8");
     if (options_.thresholds().method == ThresholdMethod::entropy) {
       refuse(Setting::calibration, "entropy counts 128 steps of int8");

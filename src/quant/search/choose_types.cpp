@@ -58,8 +58,8 @@ std::vector<std::string> decide_masks(TypeTrials& trials, const std::vector<Mask
   std::vector<std::string> notes;
   for (const auto& [value, what] : masks) {
     notes.push_back(
-        fmt::format("'{}' {}: it becomes minus infinity, which a Softmax treats like the number; if a row contains "
-                    "only such numbers, a Softmax returns NaN",
+        fmt::format("'{}' {}: the value becomes minus infinity, which a Softmax treats like the value itself; if a row "
+                    "contains only such values, the Softmax returns NaN",
                     value->name, what));
   }
   return notes;
@@ -191,7 +191,7 @@ std::string explanation(const ChosenNode& node) {
     case NodeType::kept: return node.node.reason;
     case NodeType::follows: return "all its neighbors are in f32";
     case NodeType::none:
-      if (node.node.before == onnx::ElementType::f64) return "it is f64, which stays";
+      if (node.node.before == onnx::ElementType::f64) return "it computes in f64, which is not converted";
       return node.node.before ? fmt::format("it is already in {}", to_string(*node.node.before))
                               : "it computes nothing in f32";
     case NodeType::narrow: break;

@@ -102,18 +102,17 @@ std::int64_t Int8Scaling::calibrate(const runtime::Engine& engine, const Calibra
   constexpr std::int64_t few = 16;
   if (calibration.samples < few) {
     notes.push_back(fmt::format(
-        "{} {} not enough for reliable ranges: larger values in practice will saturate; a hundred or more are usual",
+        "{} {} not enough for reliable ranges: larger values in practice will saturate; use a hundred samples or more",
         calibration.samples, calibration.samples == 1 ? "sample is" : "samples are"));
   }
   for (auto& [name, histogram] : calibration.tensors) {
     const Histogram::Figures& figures = histogram.figures();
     const onnx::Value* value = prepared_.graph().find_local(name);
     if (value != nullptr && value->is_input && figures.lowest == figures.highest) {
-      notes.push_back(
-          fmt::format("the input '{}' contains only zeros in all samples, so that its range is not known", name));
+      notes.push_back(fmt::format("the input '{}' contains only zeros in all samples, so its range is unknown", name));
     }
     if (figures.nan + figures.infinite != 0) {
-      notes.push_back(fmt::format("'{}' contains {} NaN and {} infinite numbers, which were ignored", name, figures.nan,
+      notes.push_back(fmt::format("'{}' contains {} NaN and {} infinite values, which were ignored", name, figures.nan,
                                   figures.infinite));
     }
     thresholds_.emplace(name, threshold_of(histogram, options_.thresholds(), options_.type));
@@ -131,10 +130,10 @@ void Int8Scaling::read_cache() {
   std::size_t found = 0;
   for (const std::string& tensor : plan.candidates) found += thresholds_.contains(tensor) ? 1 : 0;
   if (found == 0 && !plan.candidates.empty()) {
-    throw Error(
-        fmt::format("{}: the calibration cache has no scale for any tensor that becomes int8, such as '{}'\nThe "
-                    "cache belongs to another network, or its tensors have other names",
-                    prepared_.source, plan.candidates.front()));
+    throw Error(fmt::format(
+        "{}: the calibration cache has no scale for any tensor that becomes int8, such as '{}'\nPass the calibration "
+        "cache of this network; the cache belongs to another network, or its tensors have other names",
+        prepared_.source, plan.candidates.front()));
   }
 }
 

@@ -99,10 +99,10 @@ KeptNodes keep_losing(KeptNodes kept, const std::vector<NodeLoss>& losing, std::
                       report::Precision precision) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto& [node, lost_db, vanishes] = losing[i];
-    const std::string lost = vanishes ? fmt::format("computes numbers that are too small for {}", to_string(precision))
+    const std::string lost = vanishes ? fmt::format("computes values that are too small for {}", to_string(precision))
                              : chooses(*node)
-                                 ? std::string("selects elements by the order of numbers, which rounding changes")
-                             : lost_db > verify::perfect_db ? "breaks"
+                                 ? std::string("selects elements by the order of their values, which rounding changes")
+                             : lost_db > verify::perfect_db ? "loses all accuracy"
                                                             : fmt::format("loses {:.0f} dB", lost_db);
     for (const onnx::Node* member : region(*node, steps)) {
       const std::string reason =

@@ -172,15 +172,16 @@ std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors&
                                  ? found->range.lowest.value_or(0)
                                  : found->range.highest.value_or(0);
       const std::string what =
-          fmt::format("reaches {:.4g}, and the largest number of {} is {:g}", reached, name, largest);
+          fmt::format("reaches {:.4g}, and the largest value of {} is {:g}", reached, name, largest);
       if (may_be_minus_infinity(measured, *value, largest)) {
         masks.push_back({value, what});
       } else {
         keep_makers_and_readers(kept, *value, WhyKept::overflow, what);
       }
     } else if (found->counts_wrongly() && is_counted(*value)) {
-      keep_makers_and_readers(kept, *value, WhyKept::integers,
-                              fmt::format("counts up to {:.6g}, which {} rounds", found->range.largest(), name));
+      keep_makers_and_readers(
+          kept, *value, WhyKept::integers,
+          fmt::format("contains integers up to {:.6g}, which {} rounds", found->range.largest(), name));
     }
   }
   return masks;
@@ -191,7 +192,7 @@ void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, report::Precisi
   for (const auto& [node, range] : measured.sums) {
     if (range.largest() <= largest && range.infinite == 0) continue;
     keep(kept, *node, WhyKept::sum,
-         fmt::format("its internal sums reach {:.4g}, and the largest number of {} is {:g}",
+         fmt::format("its internal sums reach {:.4g}, and the largest value of {} is {:g}",
                      range.infinite == 0 ? range.largest() : std::numeric_limits<double>::infinity(),
                      to_string(precision), largest));
   }

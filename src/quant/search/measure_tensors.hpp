@@ -29,7 +29,7 @@ struct MeasuredTensors {
 /// A tensor whose large negative numbers become minus infinity in the narrow type.
 struct MaskTensor {
   const onnx::Value* value;
-  std::string what;  ///< A description of the range: "reaches -1e9, and the largest number of f16 is 65504".
+  std::string what;  ///< A description of the range: "reaches -1e9, and the largest value of f16 is 65504".
 };
 
 /// Keeps the nodes that compute or read a tensor beyond the range of the type, or that counts further than it does.
