@@ -582,7 +582,7 @@ def test_an_output_of_another_size_is_not_called_the_same(quantize, tmp_path):
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 16])], outputs, weights)
     _, result = quantize(model, tmp_path / "x.npz", code=1)
     of = {output["name"]: output for output in result["outputs"]}
-    assert of["nz"]["incomparable"] == "dimensions differ: [2, 32] in f32, [2, 30] here"
+    assert of["nz"]["incomparable"] == "the dimensions differ: [2, 32] in the f32 model, [2, 30] in this model"
     assert of["nz"]["differing"] == of["nz"]["elements"]
     assert of["m"]["incomparable"] == ""
 
@@ -767,7 +767,7 @@ def test_nan_in_the_data_is_told(quantize, tmp_path):
     # An output that is NaN in f32 is a number in int8: verify reports a difference.
     out, result = quantize(model, tmp_path / "x.npz", code=1)
     assert result["check"]["verdict"] == "not the same"
-    assert any("'x' contains 1 NaN and 0 infinite numbers" in note for note in result["notes"])
+    assert any("'x' contains 1 NaN and 0 infinite values" in note for note in result["notes"])
     assert all(np.isfinite(scale) and scale > 0 for scale in scales(out).values())
 
 
@@ -780,7 +780,7 @@ def test_data_without_a_finite_number_are_refused(graft, tmp_path, precision, in
     np.savez(folder / "x.npz", x=np.full((4, 3, 8, 8), np.nan, np.float32))
     data = folder if in_folder and precision == "int8" else folder / "x.npz"
     answer = graft("quantize", model, "-o", tmp_path / "q.onnx", "--precision", precision, "--data", data, code=2)
-    assert "the array for the input 'x' contains no finite number" in answer.err, answer.err
+    assert "the array for the input 'x' contains no finite value" in answer.err, answer.err
     assert not (tmp_path / "q.onnx").exists()
 
 

@@ -49,7 +49,7 @@ def test_weights_that_no_output_depends_on_are_named(graft, tmp_path, layers):
     changed[4:] = 0
     paths = part_of_weight(tmp_path / "a.onnx", WEIGHT), part_of_weight(tmp_path / "b.onnx", changed)
     answer = graft("verify", *paths, *layers, code=0)
-    expected = "the weights 'w' differ in 24 of 40 elements, and no output shows it: the inputs may not reach them"
+    expected = "the weights 'w' differ in 24 of 40 elements, and no output shows this difference: the inputs may not reach these weights"
     assert f"warning: {expected}; use real inputs with --data" in " ".join(answer.err.split())
     assert graft("verify", *paths, *layers, "--json").json["unreached"] == [expected]
     np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
@@ -75,9 +75,9 @@ def test_an_attribute_that_no_output_shows_is_named(graft, tmp_path, layers):
     answer = graft("verify", *paths, *layers, "--json", code=0)
     assert answer.json["unreached"] == [
         "node 'NonMaxSuppression_0' (NonMaxSuppression): center_point_box is 0 in the reference and 1 in the candidate, "
-        "and no output shows it: the inputs may not reach the difference"
+        "and no output shows this difference: the inputs may not reach the node"
     ]
-    assert "the inputs may not reach the difference" in " ".join(graft("verify", *paths, *layers).err.split())
+    assert "the inputs may not reach the node" in " ".join(graft("verify", *paths, *layers).err.split())
     written = selection(tmp_path / "c.onnx", center_point_box=0)
     assert graft("verify", paths[0], written, *layers, "--json").json["unreached"] == [], "0 is the default"
 
@@ -119,8 +119,8 @@ def test_an_operator_that_no_output_shows_is_named(graft, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 3, 4), np.float32))
     answer = graft("verify", *paths, "--data", f"x={tmp_path / 'x.npy'}", "--json", code=0)
     assert answer.json["unreached"] == [
-        "node 'Relu_0' (Relu): the operator is Relu in the reference and Abs in the candidate, and no output shows it: "
-        "the inputs may not reach the difference"
+        "node 'Relu_0' (Relu): the operator is Relu in the reference and Abs in the candidate, and no output shows this difference: "
+        "the inputs may not reach the node"
     ]
 
 
@@ -190,7 +190,7 @@ def test_a_branch_that_no_run_executed_is_named(graft, tmp_path, layers):
     assert differ(paths, x=np.full((2, 4), 200, np.float32))
     answer = graft("verify", *paths, *layers, "--json", code=0)
     assert answer.json["unreached"] == [
-        "the weights 'wt' differ in 16 of 16 elements, and no output shows it: the inputs may not reach them",
+        "the weights 'wt' differ in 16 of 16 elements, and no output shows this difference: the inputs may not reach these weights",
         "no run executed then_branch of node 'If_2' (If), so nothing in it was compared",
     ]
     # Inputs that reach the weight show the difference.

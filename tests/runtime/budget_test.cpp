@@ -200,7 +200,7 @@ TEST(BudgetEngine, LargeFilesMayTakeMore) {
       inferred_text_model({{"x", onnx::ElementType::f32, Shape{Dim::symbol("n")}}, weight("w", {1 << 24})},
                           "a = Add(w, w)\ny = Relu(x)", {"y"});
   const auto compiled = make_budget_engine(engine, model)->compile(model);
-  EXPECT_THAT(refusal_of(*compiled, {{"x", {1 << 27}}}), HasSubstr("may take 768 MiB"));
+  EXPECT_THAT(refusal_of(*compiled, {{"x", {1 << 27}}}), HasSubstr("the limit for a file of this size is 768 MiB"));
 }
 
 /// TensorRT's limit, which holds for inner tensors, constants and inputs.

@@ -93,7 +93,7 @@ TEST(KnownFaults, in_words) {
       {"", ""},
       {"mode=linear", " where `mode` is linear"},
       {"axis=absent", " where `axis` is left out"},
-      {"given(1)", " where input 1 ('s') is given"},
+      {"given(1)", " where input 1 ('s') is connected"},
       {"constant(2)", " where input 2 ('w') is computed from constants only"},
       {"computed(1)", " where input 1 ('s') is not a constant"},
       {"dynamic(0)", " where a size of input 0 ('d') is not fixed in the model"},
@@ -103,8 +103,9 @@ TEST(KnownFaults, in_words) {
       {"type(3)=f16", " where input 3 ('u') may have the type f16"},
       {"rank(3)=3", " where input 3 ('u') may have 3 dimensions"},
       {"constant(4)", " where input 4 ('far') may be computed from constants only"},
-      {"mode=linear, given(1)", " where `mode` is linear and input 1 ('s') is given"},
-      {"mode=linear, given(1), axis=absent", " where `mode` is linear, input 1 ('s') is given and `axis` is left out"}};
+      {"mode=linear, given(1)", " where `mode` is linear and input 1 ('s') is connected"},
+      {"mode=linear, given(1), axis=absent",
+       " where `mode` is linear, input 1 ('s') is connected and `axis` is not set"}};
   for (const auto& [condition, words] : clauses) {
     const auto table = std::to_array<KnownFault>({{"One", "1.2", "Some", condition, "a_test: Not equal"}});
     EXPECT_EQ(

@@ -234,7 +234,7 @@ TEST(VerifyModels, FindsABatchThatTheModelHoldsInside) {
   const VerifyReport report = verify_models(runtime::default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[1, 8, 8]"));
-  EXPECT_THAT(report.why_sizes, HasSubstr("a first dimension of 1, not of 2"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("a first dimension of 1 instead of 2"));
   EXPECT_THAT(report.why_sizes, HasSubstr("(Reshape)"));
   EXPECT_EQ(compare_layers(runtime::default_engine(), model, model).why_sizes, report.why_sizes);
 }
@@ -248,7 +248,7 @@ TEST(VerifyModels, FindsALengthThatTheModelHoldsInside) {
   const VerifyReport report = verify_models(runtime::default_engine(), model, model);
   EXPECT_TRUE(report.equal());
   EXPECT_THAT(report.inputs, ElementsAre("x: f32[2, 9, 4]"));
-  EXPECT_THAT(report.why_sizes, HasSubstr("other dynamic sizes of 9, not of 16"));
+  EXPECT_THAT(report.why_sizes, HasSubstr("other dynamic sizes of 9 instead of 16"));
 }
 
 /// The constant is a table like an embedding of positions.
@@ -279,9 +279,8 @@ TEST(VerifyModels, FindsAMaskThatIsLongerThanThePast) {
     const VerifyReport report = verify_models(runtime::default_engine(), model, model);
     EXPECT_TRUE(report.equal());
     EXPECT_THAT(report.inputs, testing::Contains(one_new ? "mask: f32[2, 17]" : "mask: f32[2, 32]"));
-    EXPECT_THAT(
-        report.why_sizes,
-        HasSubstr(fmt::format("runs with the size 'K' of {} where the other dynamic sizes are 16", one_new ? 17 : 32)));
+    EXPECT_THAT(report.why_sizes, HasSubstr(fmt::format("runs if the size 'K' is {} and the other dynamic sizes are 16",
+                                                        one_new ? 17 : 32)));
   }
 }
 

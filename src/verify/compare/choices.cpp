@@ -94,7 +94,7 @@ std::optional<std::string> judge_choice(const JudgedChoice& judged, const onnx::
   constexpr double percent = 100;
   return fmt::format(
       "indices: at the candidate's indices, the reference's scores differ by up to {:.2g} from {}, {:.2g} % of the "
-      "largest score of the row; allowed is {:.2g} %",
+      "largest score of the row; the limit is {:.2g} %",
       widest, of_row == inner ? "the best score" : "those at its own indices", percent * widest_share,
       percent * 2 * share);
 }

@@ -148,7 +148,7 @@ std::string advice_on_sizes(const onnx::Model& model) {
   }
   if (open.empty()) return "";
   return fmt::format(
-      "\nThe model ran with none of the sizes that were tried; set sizes that it accepts, for example {} {}: {}",
+      "\nThe model ran with none of the sizes that were tried; set sizes that the model accepts, for example {} {}: {}",
       setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
@@ -276,12 +276,16 @@ std::vector<runtime::TensorMap> split_into_runs(const runtime::TensorMap& data,
     const std::int64_t samples = found->second.dims.front();
     if (samples == batch || samples == 0) continue;
     if (samples % batch != 0) {
-      throw Error(fmt::format("{} {}: {} samples; the batch size of the model is {}, so a multiple of {} is required",
-                              option, name, samples, batch, batch));
+      throw Error(
+          fmt::format("{} {}: the array has {} samples; the batch size of the model is {}, so the number of samples "
+                      "must be a multiple of {}",
+                      option, name, samples, batch, batch));
     }
     if (!decided_by.empty() && runs != samples / batch) {
-      throw Error(fmt::format("{} {}: it has samples for {} runs, and '{}' for {}", option, name, samples / batch,
-                              decided_by, runs));
+      throw Error(
+          fmt::format("{} {}: the array has samples for {} runs, and the array of '{}' for {}; all arrays must have "
+                      "samples for the same number of runs",
+                      option, name, samples / batch, decided_by, runs));
     }
     runs = samples / batch;
     decided_by = name;
@@ -492,12 +496,12 @@ std::string MadeUpInputs::why_sizes() const {
 std::string MadeUpInputs::why(const onnx::Model& model, const InputOptions& options, const Sizes& sizes) {
   std::string text;
   const auto add = [&](const char* what, std::int64_t size, std::int64_t usual) {
-    text += fmt::format("{}{} of {}, not of {}", text.empty() ? "" : " and ", what, size, usual);
+    text += fmt::format("{}{} of {} instead of {}", text.empty() ? "" : " and ", what, size, usual);
   };
   if (sizes.first && *sizes.first != options.first_size) add("a first dimension", *sizes.first, options.first_size);
   if (sizes.holder != nullptr && sizes.size != options.size) add("other dynamic sizes", sizes.size, options.size);
   if (sizes.other) {
-    return fmt::format("'{}' runs with {} of {} where the other dynamic sizes are {}", model.source,
+    return fmt::format("'{}' runs if {} is {} and the other dynamic sizes are {}", model.source,
                        name_of_size(model, sizes.other->first), sizes.other->second, sizes.size);
   }
   if (text.empty()) return "";

@@ -312,7 +312,7 @@ std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidat
       layout.axes = {0, 2, 1};
       layout.final_dims = candidate;
       layout.text =
-          fmt::format("flattened in another order: {} numbers as {} x {} in the candidate, {} x {} in the reference",
+          fmt::format("flattened in another order: {} elements as {} x {} in the candidate, {} x {} in the reference",
                       row, row / first, first, first, row / first);
       layouts.push_back(std::move(layout));
     }
@@ -365,7 +365,7 @@ std::optional<Rearrangement> order_along(const Search& search, const onnx::Tenso
     layout.kind = Rearrangement::Kind::channels;
     layout.text =
         reversed && slices == 3
-            ? fmt::format("channels swapped along axis {}: BGR in one, RGB in the other", axis)
+            ? fmt::format("channels swapped along axis {}: BGR in one model, RGB in the other", axis)
             : fmt::format("channels swapped along axis {}: the candidate has the reference's {}", axis, *order);
   } else if (reversed && slices > 2) {
     layout.kind = Rearrangement::Kind::flipped;
@@ -457,7 +457,7 @@ std::optional<Rearrangement> find_rearrangement(const onnx::TensorData& referenc
     }
   }
   as_it_is.kind = Rearrangement::Kind::shuffled;
-  as_it_is.text = "the same numbers in another order";
+  as_it_is.text = "the same values in another order";
   return as_it_is;
 }
 
@@ -559,7 +559,7 @@ std::optional<std::string> find_scale(const onnx::TensorData& reference, const o
   if (!fits) return std::nullopt;
   if (factor == 1) return fmt::format("the reference {} {:.4g}", offset < 0 ? "-" : "+", std::abs(offset));
   std::string text =
-      factor == -1 ? "the reference with the other sign" : fmt::format("{:.5g} times the reference", factor);
+      factor == -1 ? "the reference with the opposite sign" : fmt::format("{:.5g} times the reference", factor);
   if (offset != 0) text += fmt::format(" {} {:.4g}", offset < 0 ? "-" : "+", std::abs(offset));
   return text;
 }

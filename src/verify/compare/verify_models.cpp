@@ -282,7 +282,7 @@ class Verification {
   [[nodiscard]] std::string input_text(const IoPair& pair, const runtime::TensorMap& inputs) {
     const auto found = inputs.find(pair.reference->name);
     if (found == inputs.end()) {
-      throw Error(fmt::format("{}: input '{}' is missing", reference_.source, pair.reference->name));
+      throw Error(fmt::format("{}: input '{}' has no value; provide one", reference_.source, pair.reference->name));
     }
     std::string text = fmt::format("{}: {}", pair.reference->name, found->second.type_and_shape());
     const auto order = options_.across_formats ? order_of_input(*pair.candidate, found->second.dims) : std::nullopt;

@@ -53,8 +53,8 @@ class GivenInputs {
     };
     if (!fits(pair.reference) && !fits(pair.candidate)) {
       throw Error(fmt::format(
-          "{} {}: [{}] fits neither model; {}; {}\nProvide it in the shape of one of them: for a model "
-          "with its channels at another axis it is transposed",
+          "{} {}: the shape [{}] fits neither model; {}; {}\nProvide the array in the shape that one of the models "
+          "expects; for a model with its channels at another axis Graft transposes the array",
           setting_name(option), name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
     }
     return pair;
@@ -74,7 +74,7 @@ class GivenInputs {
     for (const onnx::Value* input : fed_inputs(candidate_)) {
       if (input->name == name) return {.reference = nullptr, .candidate = input};
     }
-    throw Error(fmt::format("{} {}: neither model has an input of that name; {}; {}", setting_name(option), name,
+    throw Error(fmt::format("{} {}: neither model has an input of this name; {}; {}", setting_name(option), name,
                             wanted_text(reference_), wanted_text(candidate_)));
   }
 

@@ -247,8 +247,9 @@ onnx::TensorData make_tensor(const std::string& name, onnx::ElementType type, st
 void check_range(const onnx::Model& model, const onnx::Value& input, const InputRange& range) {
   const auto [lowest, highest] = limits_of(*input.type);
   if (range.lowest >= lowest && range.highest <= highest) return;
-  throw Error(fmt::format("{}: input '{}' of type {} cannot be {:g} to {:g}; allowed is {:g} to {:g}", model.source,
-                          input.name, to_string(*input.type), range.lowest, range.highest, lowest, highest));
+  throw Error(fmt::format(
+      "{}: input '{}' of type {} cannot have values from {:g} to {:g}; the values must be between {:g} and {:g}",
+      model.source, input.name, to_string(*input.type), range.lowest, range.highest, lowest, highest));
 }
 
 bool has_default(const onnx::Value& input) { return input.initializer.has_value(); }
@@ -401,15 +402,18 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
       for (const std::string& symbol : symbols) {
         if (!onnx::is_unknown(Dim::symbol(symbol))) named.push_back(symbol);
       }
-      throw Error(fmt::format("{}: no input has a dimension '{}'; found: {}", model.source, name,
-                              named.empty() ? "no named dimension" : fmt::format("{}", fmt::join(named, ", "))));
+      throw Error(fmt::format("{}: no input has a dimension '{}'; {}", model.source, name,
+                              named.empty() ? "no dimension of the inputs has a name"
+                                            : fmt::format("the named dimensions are {}", fmt::join(named, ", "))));
     }
-    if (size < 0) throw Error(fmt::format("{}: dimension '{}' cannot have the size {}", model.source, name, size));
+    if (size < 0)
+      throw Error(
+          fmt::format("{}: dimension '{}' cannot have the size {}; it must be at least 0", model.source, name, size));
   }
   for (const auto& [name, shape] : options.shapes) {
     if (!names.contains(name)) {
-      throw Error(
-          fmt::format("{}: there is no input '{}'; its inputs are {}", model.source, name, fmt::join(names, ", ")));
+      throw Error(fmt::format("{}: the model has no input '{}'; its inputs are {}", model.source, name,
+                              fmt::join(names, ", ")));
     }
   }
 
@@ -461,7 +465,7 @@ void check_sizes(const onnx::Model& model,
     for (const std::int64_t size : dims) {
       if (count > 0 && size > left / count) {
         throw Error(
-            fmt::format("{}: input '{}' would have {} elements; synthetic inputs have at most {} together\n"
+            fmt::format("{}: input '{}' would have {} elements; all synthetic inputs together may have at most {}\n"
                         "Set smaller sizes with {}, or provide the values with {}",
                         model.source, name, fmt::join(dims, " x "), most_synthetic_elements,
                         setting_name(Setting::synthetic_shapes), setting_name(Setting::data)));

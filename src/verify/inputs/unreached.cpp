@@ -231,7 +231,7 @@ class UnreachedSearch {
   std::vector<std::string> find() {
     find_weights();
     for (const std::string& text : find_changed_nodes(reference_.model, candidate_.model)) {
-      found_.push_back(fmt::format("{}, and no output shows it: the inputs may not reach the difference", text));
+      found_.push_back(fmt::format("{}, and no output shows this difference: the inputs may not reach the node", text));
     }
     find_bodies(reference_, "");
     find_bodies(candidate_, " of the candidate");
@@ -261,9 +261,10 @@ class UnreachedSearch {
     }
     for (const ChangedWeight& weight : changed) {
       if (!unreached.contains(weight.name)) continue;
-      found_.push_back(fmt::format(
-          "the weights '{}' differ in {} of {} elements, and no output shows it: the inputs may not reach them",
-          weight.name, weight.differing, weight.elements));
+      found_.push_back(
+          fmt::format("the weights '{}' differ in {} of {} elements, and no output shows this difference: the inputs "
+                      "may not reach these weights",
+                      weight.name, weight.differing, weight.elements));
     }
   }
 

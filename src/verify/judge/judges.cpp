@@ -277,7 +277,8 @@ auto by_second_alone(const std::string& fault_of_first, const Function& function
     return function();
   } catch (const Error& refused) {
     if (refused.kind() != Error::Kind::bad_input) throw;
-    throw Error(fmt::format("{}\nThe other CPU engine is left out: the model has {}", refused.what(), fault_of_first));
+    throw Error(
+        fmt::format("{}\nThe other CPU engine was not used, because the model has {}", refused.what(), fault_of_first));
   }
 }
 
@@ -433,7 +434,7 @@ class TwoJudges final : public Judges {
       if (refused.kind() != Error::Kind::bad_input || !faults.second.empty() || !has_second()) throw;
       try {
         return compile_by_second(model, options,
-                                 fmt::format("{} refuses it: {}", first_.name(), own_words(refused, model)));
+                                 fmt::format("{} refuses the model: {}", first_.name(), own_words(refused, model)));
       } catch (const Error& refused_too) {
         if (refused_too.kind() != Error::Kind::bad_input) throw;
       }
@@ -491,14 +492,14 @@ class TwoJudges final : public Judges {
     if (faults.first.empty() && faults.second.empty()) return "";
     if (!has_second()) {
       if (faults.first.empty()) return "";
-      return fmt::format("{} runs {} although it has {}: {} is not installed", options_.first_in_table, model.source,
-                         faults.first, options_.second_in_table);
+      return fmt::format("{} runs {} although the model has {}, because {} is not installed", options_.first_in_table,
+                         model.source, faults.first, options_.second_in_table);
     }
     if (faults.of_both()) {
-      return fmt::format("{} and {} are compared where both run {}: it has {}, and {}", options_.first_in_table,
-                         options_.second_in_table, model.source, faults.first, faults.second);
+      return fmt::format("{} and {} are compared where both run {}, because the model has {}, and {}",
+                         options_.first_in_table, options_.second_in_table, model.source, faults.first, faults.second);
     }
-    return fmt::format("{} is not used for {}: {}",
+    return fmt::format("{} is not used for {}, because the model has {}",
                        faults.of_first_alone() ? options_.first_in_table : options_.second_in_table, model.source,
                        faults.of_one_alone());
   }

@@ -148,7 +148,7 @@ std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::string_view left = literal.substr(0, equals);
   const std::string_view right = equals == std::string_view::npos ? "" : literal.substr(equals + 1);
   const auto input = [&](std::size_t index) { return fmt::format("input {} ('{}')", index, node.input(index)->name); };
-  if (const auto index = input_in(left, "given")) return input(*index) + " is given";
+  if (const auto index = input_in(left, "given")) return input(*index) + " is connected";
   if (const auto index = input_in(left, "constant")) {
     const bool is_known = is_of_constants(*node.input(*index), false);
     return fmt::format("{} {} computed from constants only", input(*index), is_known ? "is" : "may be");
@@ -171,7 +171,7 @@ std::string clause_of(std::string_view literal, const onnx::Node& node) {
     return fmt::format("{} {} {} dimension{}", input(*index), node.input(*index)->rank() ? "has" : "may have", right,
                        right == "1" ? "" : "s");
   }
-  return right == "absent" ? fmt::format("`{}` is left out", left) : fmt::format("`{}` is {}", left, right);
+  return right == "absent" ? fmt::format("`{}` is not set", left) : fmt::format("`{}` is {}", left, right);
 }
 
 /// Returns a description of a fault for a node: what the engine computes wrongly, under which condition, and in which

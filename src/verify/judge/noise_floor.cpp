@@ -190,8 +190,8 @@ std::string NoiseFloor::to_string() const {
   where += ") ";
   if (most_others_ > 0) {
     return where + fmt::format(
-                       "up to {} of {} elements of the reference itself become other integers; {:g} times as many may "
-                       "differ, if they have one of these integers",
+                       "up to {} of {} elements of the reference itself become other integers; up to {:g} times as "
+                       "many elements may differ, if their values are among these integers",
                        most_others_, unlimited_.size(), factor);
   }
   std::string text = where + "the reference itself ";
@@ -199,12 +199,12 @@ std::string NoiseFloor::to_string() const {
     return text + fmt::format("has {} to {} along axis {}, and up to {} of its elements have no match",
                               selection_.lowest, selection_.highest, selection_.axis, selection_.between_draws);
   }
-  if (has_other_dims_) return text + "has other dimensions";
+  if (has_other_dims_) return text + "changes its dimensions";
   if (largest() == 0 && !has_unlimited_) return text + "stays the same";
   constexpr double percent = 100;
   text += fmt::format("changes by up to {:.2g} ({:.2g} % of its largest value)", largest(), percent * share());
   if (has_unlimited_) text += ", and elements become NaN or infinite";
-  return text + fmt::format("; {:g} times that is allowed", factor);
+  return text + fmt::format("; up to {:g} times this change is allowed", factor);
 }
 
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,

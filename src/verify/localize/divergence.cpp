@@ -69,7 +69,7 @@ class DivergenceSearch {
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
     conclude(index,
              fmt::format("correct; with its own inputs, which have no NaN, it returns {} NaN where the reference has "
-                         "{}: rounding moves them to the edge of the operator's domain",
+                         "{}: rounding moves the inputs to the edge of the operator's domain",
                          row.candidate_nan, row.reference_nan),
              inputs, candidate_values(row.candidate_region.inputs, state_.for_candidate(inputs)));
     return true;
@@ -206,7 +206,8 @@ class DivergenceSearch {
     for (const onnx::Value* input : row.candidate_region.inputs) {
       const onnx::Value* partner = state_.matcher.reference_of(*input);
       if (partner == nullptr) {
-        throw Error(fmt::format("{}: input '{}' is unmatched", state_.candidate.model().source, input->name));
+        throw Error(fmt::format("{}: input '{}' of the candidate matches no input of the reference",
+                                state_.candidate.model().source, input->name));
       }
       feeds.emplace(input->name, as_in_candidate(*input, expected.at(partner->name), order));
     }

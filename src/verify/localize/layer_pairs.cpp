@@ -46,7 +46,8 @@ class LayerPairing {
     for (const IoPair& pair : state_.inputs) {
       const auto found = inputs.find(pair.reference->name);
       if (found == inputs.end()) {
-        throw Error(fmt::format("{}: input '{}' is missing", state_.reference.model().source, pair.reference->name));
+        throw Error(fmt::format("{}: input '{}' has no value; provide one", state_.reference.model().source,
+                                pair.reference->name));
       }
       const auto order = order_of_input(*pair.candidate, found->second.dims);
       state_.inputs_are_exchanged = state_.inputs_are_exchanged || order.has_value();

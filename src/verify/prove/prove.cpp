@@ -70,15 +70,15 @@ std::string text_of(const Numbers& numbers) {
   switch (numbers.values) {
     case InputValues::zeros: return "zeros";
     case InputValues::ones: return "ones";
-    case InputValues::negative: return "negative numbers";
+    case InputValues::negative: return "negative values";
     case InputValues::chosen: return "the constants of the region";
-    case InputValues::infinite: return "infinities among normally distributed numbers";
-    case InputValues::nan: return "NaN among normally distributed numbers";
-    case InputValues::uniform: return "evenly distributed numbers";
+    case InputValues::infinite: return "infinities among normally distributed values";
+    case InputValues::nan: return "NaN among normally distributed values";
+    case InputValues::uniform: return "uniformly distributed values";
     case InputValues::normal: break;
   }
-  return numbers.scale == 1 ? "normally distributed numbers"
-                            : fmt::format("normally distributed numbers times {:g}", numbers.scale);
+  return numbers.scale == 1 ? "normally distributed values"
+                            : fmt::format("normally distributed values times {:g}", numbers.scale);
 }
 
 std::string text_of(const Shapes& shapes) {
@@ -489,7 +489,7 @@ class Proof {
       if (!agree_with(shapes, numbers_for_broadcasting)) return std::move(result_);
     }
     if (result_.trials == 0)
-      return not_proven(fmt::format("no sizes were found that the original runs with: {}", refusal_));
+      return not_proven(fmt::format("the original runs with none of the sizes that were tried: {}", refusal_));
     if (!options_.emptied.empty()) {
       const std::size_t before = result_.trials;
       for (const Shapes& shapes : shapes_without_elements(before_, options_.emptied)) {
@@ -523,8 +523,9 @@ class Proof {
       result_.output = output->name;
       const char* why = evidence.is_in_noise
                             ? "rounding alone changes the original as much as the rewrite does, wherever the two differ"
-                            : "it has no finite number";
-      return not_proven(fmt::format("output '{}' proves nothing: in {} runs {}", output->name, result_.trials, why));
+                            : "the output has no finite value";
+      return not_proven(
+          fmt::format("output '{}' proves nothing, because in {} runs {}", output->name, result_.trials, why));
     }
     result_.proven = true;
     result_.text = fmt::format("{} runs, {}", result_.trials, difference_text(result_.worst));

@@ -228,7 +228,7 @@ TEST(StandIns, DemandTheFieldsThatTheirOwnersDemand) {
       {"ResizeNearest_TRT", "1", {}, "`scale` is required and missing"},
       {"Normalize_TRT", "1", {{"weights", factors}}, "`nbWeights` is required and missing"},
       {"Normalize_TRT", "1", {{"nbWeights", std::int64_t{1}}}, "`weights` is required and missing"},
-      {"Normalize_TRT", "1", {{"weights", factors}, {"nbWeights", std::int64_t{3}}}, "`nbWeights`: found 3"},
+      {"Normalize_TRT", "1", {{"weights", factors}, {"nbWeights", std::int64_t{3}}}, "`nbWeights` is 3"},
       {"InstanceNormalization_TRT",
        "2",
        {{"scales", factors}, {"bias", factors}, {"activation", std::string("relu")}},

@@ -317,7 +317,7 @@ TEST(CpuEngine, RefusesInputsThatDoNotFit) {
   const auto run = [&](const TensorMap& inputs) { return [&engine, inputs] { (void)engine->run(inputs); }; };
   const onnx::TensorData x = tensor(onnx::ElementType::f32, {1, 2}, {1, 2});
   const onnx::TensorData n = tensor(onnx::ElementType::i64, {1}, {1});
-  EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) is missing")));
+  EXPECT_THAT(run({{"x", x}}), ThrowsMessage<Error>(HasSubstr("test.onnx: input 'n' (i64[1]) has no value")));
   EXPECT_THAT(run({{"x", x}, {"n", n}, {"m", n}}),
               ThrowsMessage<Error>(HasSubstr("the model has no input 'm'; its inputs are 'x', 'n'")));
   EXPECT_THAT(run({{"x", tensor(onnx::ElementType::f16, {1, 2}, {1, 2})}, {"n", n}}),
