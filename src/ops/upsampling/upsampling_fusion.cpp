@@ -368,7 +368,7 @@ void fuse_deconvolution(Rewriter& rewriter, onnx::Node& node) {
        .inputs = {x},
        .outputs = {node.output()},
        .replacement = to_text(*made.op) + (is_repeat ? "" : " of the zero-padded image"),
-       .reason = is_repeat ? "a deconvolution whose weights are ones, without overlap, repeats elements"
+       .reason = is_repeat ? "a deconvolution whose weights are 1, without overlap, repeats elements"
                            : "a deconvolution with fixed bilinear weights interpolates, with zeros beyond the edge",
        .by_definition = "",
        .edit = deconvolution_edit(made.op, !is_repeat, crop, x->name, node.output()->name)});

@@ -112,7 +112,8 @@ std::string fault_of(const onnx::Node& node) {
     return "its output has one dimension too many or too few for `onesided` = 1";
   }
   if (type == "DFT" && opset >= 20) {
-    return "since operator set 20 its values are wrong for most attributes, and each run is wrong for different ones";
+    return "since operator set 20 its values are wrong for most attributes, and the affected attributes differ between "
+           "runs";
   }
   return "";
 }

@@ -551,7 +551,7 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
   Partners partners;
   const auto left = reference.numbers();
   const auto right = other.numbers();
-  if (!left || !right) throw Error(Error::Kind::internal, "find_partners: the tensors do not contain numbers");
+  if (!left || !right) throw Error(Error::Kind::internal, "find_partners: the tensors are not numeric");
   const double of_largest = tolerance.of_largest > 0 ? tolerance.of_largest * largest_finite(reference) : 0;
   const auto product = [&](std::size_t begin, std::size_t end) {
     return std::accumulate(reference.dims.begin() + static_cast<std::ptrdiff_t>(begin),

@@ -55,7 +55,7 @@ ErrorFigures error_figures(const onnx::TensorData& reference, const onnx::Tensor
   ErrorFigures figures;
   const std::int64_t elements = reference.element_count();
   if (elements != candidate.element_count() || !is_real(reference.type) || !is_real(candidate.type)) {
-    throw Error(Error::Kind::internal, "error_figures: the tensors have different sizes, or do not contain numbers");
+    throw Error(Error::Kind::internal, "error_figures: the tensors have different sizes, or are not numeric");
   }
   const double largest = range_of(reference).largest();
   SumOfSquares signal = 0;

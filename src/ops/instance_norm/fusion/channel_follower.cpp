@@ -289,10 +289,10 @@ class Follower {
           fmt::format("the square root is of {}: the variance is not divided by the count", formula.rest.to_string()));
     }
     const auto epsilon = constant ? common_value(*constant) : std::optional(0.0);
-    if (!epsilon) return fail("epsilon differs between channels");
+    if (!epsilon) return fail("epsilon differs between channels; InstanceNorm supports one value");
     if (*epsilon < 0 || !std::isfinite(*epsilon))
       return fail(fmt::format("epsilon is {}; it must be at least 0 and finite", *epsilon));
-    if (epsilon_ && *epsilon_ != *epsilon) return fail("there are two different epsilons");
+    if (epsilon_ && *epsilon_ != *epsilon) return fail("there are two different epsilons; InstanceNorm supports one");
     epsilon_ = epsilon;
     ChannelFormula result;
     result.rest = Statistic({0, 0, 1}, {1.0});
@@ -333,9 +333,11 @@ class Follower {
     if (node.is("Relu")) return *a;
     if (node.is("Max")) {
       const bool of_two = node.inputs.size() == 2 && (is_zero(node.input(0)) || is_zero(node.input(1)));
-      return of_two ? Outcome(*a) : fail("the variance is clipped");
+      return of_two ? Outcome(*a) : fail("the variance is clipped to other limits than a lower limit of 0");
     }
-    return is_zero(node.input(1)) && node.input(2) == nullptr ? Outcome(*a) : fail("the variance is clipped");
+    return is_zero(node.input(1)) && node.input(2) == nullptr
+               ? Outcome(*a)
+               : fail("the variance is clipped to other limits than a lower limit of 0");
   }
 
   /// Returns the ReduceSum of a followed value that this node divides, or null if the node is something else.
@@ -436,9 +438,9 @@ class Follower {
     const auto bias = numbers(2);
     if (!scale || !bias) return fail("its scale and bias are computed at run time");
     if (scale->empty() || scale->size() != bias->size())
-      return fail("its scale and bias have different numbers of channels");
+      return fail("its scale and bias do not have the same number of channels");
     const double epsilon = node.float_or("epsilon", 1e-5F);
-    if (epsilon_ && *epsilon_ != epsilon) return fail("there are two different epsilons");
+    if (epsilon_ && *epsilon_ != epsilon) return fail("there are two different epsilons; InstanceNorm supports one");
     epsilon_ = epsilon;
     ChannelFormula formula;
     formula.linear = Statistic({0, 0, -1}, *scale);

@@ -198,7 +198,8 @@ class SamplingCompiler {
     if (value == nullptr) return refuse("an input is missing");
     if (const auto known = known_.find(value); known != known_.end()) return known->second;
     constexpr std::size_t most = 2000;
-    if (program_.instructions_.size() > most) return refuse("'{}' is computed by too many nodes", value->name);
+    if (program_.instructions_.size() > most)
+      return refuse("'{}' is computed by more nodes than the fusion follows", value->name);
     const std::optional<Operand> result = compiled(value);
     known_.emplace(value, result);
     return result;
@@ -210,7 +211,7 @@ class SamplingCompiler {
       return layout ? std::optional(add(Operation::place, {}, *layout)) : std::nullopt;
     }
     if (const auto constant = value->constant()) return compiled_constant(*value, *constant);
-    if (value->producer == nullptr) return refuse("it depends on '{}'", value->name);
+    if (value->producer == nullptr) return refuse("it depends on the input '{}'", value->name);
     onnx::Node& node = *value->producer;
     if (node.is("GatherElements")) return compiled_gather_elements(node);
     if (node.is("GatherND")) return compiled_gather_nd(node);
@@ -232,7 +233,8 @@ class SamplingCompiler {
   std::optional<Operand> compiled_constant(const onnx::Value& value, const onnx::TensorData& constant) {
     constexpr std::int64_t most = 1 << 20;
     const auto numbers = constant.element_count() <= most ? constant.numbers() : std::nullopt;
-    if (!numbers || numbers->empty()) return refuse("it depends on the constant '{}'", value.name);
+    if (!numbers || numbers->empty())
+      return refuse("it depends on the constant '{}', which is empty or too large to be evaluated", value.name);
     AxisLayout::Axes axes(constant.dims.size());
     const double first = numbers->front();
     if (std::all_of(numbers->begin(), numbers->end(), [&](double number) { return number == first; })) {
@@ -246,7 +248,9 @@ class SamplingCompiler {
     const std::int64_t items = fixed_size(&grid_, 0);
     const double step = items > 1 ? numbers->back() / static_cast<double>(items - 1) : 0;
     const auto counted = counted_axis(constant.dims, *numbers, step);
-    if (!counted || constant.dims[*counted] != items) return refuse("it depends on the constant '{}'", value.name);
+    if (!counted || constant.dims[*counted] != items)
+      return refuse("it depends on the constant '{}', whose elements are neither equal nor the indices of the items",
+                    value.name);
     axes[*counted] = {{item, 1, items}};
     return add(Operation::item_index, {}, AxisLayout(std::move(axes), {}), false, {step, step});
   }
@@ -263,7 +267,8 @@ class SamplingCompiler {
       const auto constant = node.input(i) == nullptr ? std::nullopt : node.input(i)->constant();
       return constant && constant->scalar() == wanted;
     };
-    if (!is(0, 0) || !is(2, 1)) return refuse("it depends on '{}'", value.name);
+    if (!is(0, 0) || !is(2, 1))
+      return refuse("it depends on '{}', a Range that does not begin with 0 and increase by 1", value.name);
     return add(Operation::item_index, {}, AxisLayout({{{item, 1, fixed_size(&grid_, 0)}}}, {}), false, {1, 1});
   }
 
@@ -348,7 +353,7 @@ class SamplingCompiler {
     if (chosen->is_pixels != other->is_pixels && !is_zero(chosen->is_pixels ? *other : *chosen)) return std::nullopt;
     const auto both = broadcast(chosen->layout, other->layout);
     const auto layout = both ? broadcast(*both, condition->layout) : std::nullopt;
-    if (!layout) return refuse("{} mixes points", onnx::describe(node));
+    if (!layout) return refuse("{} combines elements of different points", onnx::describe(node));
     return add(Operation::select, {condition->index, chosen->index, other->index}, *layout,
                chosen->is_pixels || other->is_pixels);
   }
@@ -394,7 +399,8 @@ class SamplingCompiler {
       return add(one->operation, {input->index}, input->layout);
     }
     const auto* two = std::find_if(two_inputs.begin(), two_inputs.end(), is_of_type);
-    if (two == two_inputs.end() || node.inputs.size() < 2) return refuse("it depends on {}", onnx::describe(node));
+    if (two == two_inputs.end() || node.inputs.size() < 2)
+      return refuse("it depends on {}, an operator that the fusion does not support", onnx::describe(node));
     auto result = operand(node.input(0));
     for (std::size_t i = 1; i < node.inputs.size() && result; ++i) {
       const auto next = operand(node.input(i));
