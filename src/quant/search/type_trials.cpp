@@ -94,7 +94,7 @@ verify::OutputFigures TypeTrials::judged(const onnx::Value& output, const runtim
   verify::OutputFigures figures;
   figures.name = output.name;
   figures.elements = reference.element_count();
-  figures.incomparable = fmt::format("not judged, because it depends on the random numbers of {}", random->second);
+  figures.incomparable = fmt::format("not judged: it depends on the random numbers of {}", random->second);
   return figures;
 }
 

@@ -64,7 +64,7 @@ OutputFigures figures_of(const std::string& name, const onnx::TensorData& refere
   const auto given = found.numbers();
   if (reference.dims != found.dims) {
     figures.incomparable =
-        fmt::format("the dimensions differ: {} in the f32 model, {} in this model", reference.dims, found.dims);
+        fmt::format("dimensions differ: {} in the f32 model, {} in this model", reference.dims, found.dims);
     if (!figures.is_real) figures.differing = figures.elements;
     return figures;
   }

@@ -249,8 +249,10 @@ class SamplingCompiler {
     const double step = items > 1 ? numbers->back() / static_cast<double>(items - 1) : 0;
     const auto counted = counted_axis(constant.dims, *numbers, step);
     if (!counted || constant.dims[*counted] != items)
-      return refuse("it depends on the constant '{}', whose elements are neither equal nor the indices of the items",
-                    value.name);
+      return refuse(
+          "it depends on the constant '{}', whose elements are neither equal, nor two coordinates, nor proportional to "
+          "the index of the item",
+          value.name);
     axes[*counted] = {{item, 1, items}};
     return add(Operation::item_index, {}, AxisLayout(std::move(axes), {}), false, {step, step});
   }
