@@ -46,8 +46,8 @@ void check_memory(std::string_view name, const ImageHeader& image, std::int64_t 
   if (image.bytes + more <= most_image_memory) return;
   constexpr std::int64_t of_mebibyte = std::int64_t{1} << 20U;
   throw Error(fmt::format(
-      "{}: the image of {} x {} pixels needs {} MiB while it is read and prepared; the limit is {} MiB\nSave the image "
-      "smaller, and a JPEG without progressive scans",
+      "{}: the image of {} x {} pixels needs {} MiB while it is read and prepared; the limit is {} MiB\nSave a smaller "
+      "image, and save a JPEG without progressive scans",
       name, image.width, image.height, (image.bytes + more) / of_mebibyte, most_image_memory / of_mebibyte));
 }
 
