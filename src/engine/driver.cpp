@@ -74,9 +74,9 @@ fs::path find_python() {
   if (const std::optional<fs::path> found = python_of_wheel()) return *found;
   if (is_program(GRAFT_BUILD_PYTHON)) return GRAFT_BUILD_PYTHON;
   if (const std::optional<fs::path> found = find_on_path("python3")) return *found;
-  throw Error(Error::Kind::missing_tool,
-              fmt::format("no Python was found; Graft needs Python 3.10 or later to run TensorRT and ONNX Runtime\n{}",
-                          install_python));
+  throw Error(
+      Error::Kind::missing_tool,
+      fmt::format("no Python was found; Graft needs Python to run TensorRT and ONNX Runtime\n{}", install_python));
 }
 
 fs::path find_package() {
