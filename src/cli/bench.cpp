@@ -84,10 +84,12 @@ Exit bench_model(const Console& console, const BenchArguments& arguments) {
 
 Exit bench(const Console& console, const BenchArguments& arguments) {
   if (arguments.op.empty() == arguments.model.empty()) {
-    throw Error("graft bench: give either MODEL or --op NAME\n`graft bench --help` shows the usage");
+    throw Error("graft bench: specify either MODEL or --op NAME, and not both\n`graft bench --help` shows the usage");
   }
   if (arguments.seed && arguments.op.empty()) {
-    throw Error("--random: only operators have random problems\nAdd --op all or --op NAME");
+    throw Error(
+        "--random: this option creates random problems for operators, and no operator is selected\nAdd --op all or "
+        "--op NAME");
   }
   check_files_apart(report_files(arguments.report), {{"the input model", arguments.model}});
   check_report(arguments.report);
@@ -118,7 +120,7 @@ void add_bench(Program& program) {
                        "time random problems, created from this seed and each operator's ranges, instead of the listed "
                        "cases; prints the geometric mean and the worst case relative to the fastest peer")
           ->type_name("SEED");
-  command->add_option("--cases", arguments->cases, "random problems for each operator (default: 60)")
+  command->add_option("--cases", arguments->cases, "number of random problems for each operator (default: 60)")
       ->type_name("N")
       ->needs(random)
       ->check(positive());

@@ -127,7 +127,8 @@ void add_build(Program& program) {
       "builds a TensorRT engine with Graft's plugins from an ONNX model; TensorRT-RTX needs no GPU for it; trtexec's "
       "options are accepted too. Exit code 1 if the build fails, and if the engine that was written is known not to "
       "work: the "
-      "plugin library has no code for a GPU that the engine is built for, or this TensorRT computes a node wrongly",
+      "plugin library has no code for a GPU that the engine is built for, or the installed TensorRT is known to "
+      "compute a node wrongly",
       "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {
@@ -162,7 +163,9 @@ void add_build(Program& program) {
   command->add_flag(
       "--layers", arguments->options.layers,
       "list the engine's layers with their types and nodes, and report nodes that were quantized but do not read int8");
-  command->add_option("--tensorrt", arguments->options.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
+  command
+      ->add_option("--tensorrt", arguments->options.tensorrt,
+                   "TensorRT to use: rtx (TensorRT-RTX), full (TensorRT) or auto (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   for (const DriverOption& option : driver_options) {
@@ -178,8 +181,8 @@ void add_build(Program& program) {
   }
   command
       ->add_option("--profiling-verbosity", arguments->values["--profiling-verbosity"],
-                   "layer information stored in the engine: none, layer_names_only, detailed (TensorRT's default: "
-                   "layer_names_only)")
+                   "layer information that the engine contains: none, layer_names_only or detailed (TensorRT's "
+                   "default: layer_names_only)")
       ->type_name("HOW")
       ->expected(1)
       ->check(one_of({"none", "layer_names_only", "detailed"}));

@@ -34,7 +34,7 @@ Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::CanaryOptions options;
   options.data = read_tensors(console, "--data", arguments.data);
   if (!options.data.empty() && arguments.seeds != 0) {
-    throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove one of the two options");
+    throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove --seeds or --data");
   }
   const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
   options.shapes = {shapes.begin(), shapes.end()};

@@ -188,7 +188,7 @@ void check_probe(ConvertArguments& arguments) {
   if (!rules_option.empty()) arguments.probe.level = "none";
   if (arguments.cut && arguments.no_functions) {
     throw Error(
-        "--no-functions: the half for the host that --cut writes needs the functions\nRemove one of the two options");
+        "--no-functions: the half for the host that --cut writes needs the functions\nRemove --no-functions or --cut");
   }
 }
 
@@ -339,7 +339,8 @@ void add_convert(Program& program) {
                     "skip the check of the result, which compares its outputs with the outputs of the original model, "
                     "as `graft verify` does, and builds it with the installed TensorRT; Graft's rules judge the result "
                     "instead, as if no TensorRT were installed. The halves of --cut are still compared");
-  add_report_option(*command, arguments->report, "the network before and after, what was rewritten and why");
+  add_report_option(*command, arguments->report,
+                    "the network before and after the conversion, and each rewrite with its reason");
   command->add_flag("--explain", arguments->explain,
                     "print what each pass and rule matched, the near misses, and the condition that failed");
   add_engine_option(*command, arguments->engine);

@@ -100,9 +100,10 @@ void add_inspect(Program& program) {
       "--shapes has none, or by Graft's rules if TensorRT is not installed; parser; builder, which needs --shapes for "
       "inputs with dynamic dimensions; none: only by the rules (default: auto)");
   command
-      ->add_option("--reduce", arguments->probe.reduce,
-                   "ONNX file to write: the smallest part of the model that TensorRT refuses, fails on or crashes "
-                   "with; if there are several, the worst one first: out.onnx, out.2.onnx ...")
+      ->add_option(
+          "--reduce", arguments->probe.reduce,
+          "ONNX file to write: the smallest part of the model that TensorRT refuses, fails to build or crashes on; "
+          "several such parts become several files, the most severe failure first: out.onnx, out.2.onnx ...")
       ->type_name("FILE");
   add_report_option(*command, arguments->report, "the network, colored by verdict, and every node with the reason");
 }

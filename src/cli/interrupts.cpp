@@ -39,7 +39,9 @@ void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
   write_error("error: ");
   for (const char* c = path; *c != '\0'; ++c)
     write_error(std::iscntrl(static_cast<unsigned char>(*c)) == 0 ? std::string_view(c, 1) : "?");
-  write_error(": the file was truncated while it was read, or its disk failed\n");
+  write_error(
+      ": the file was truncated while it was read, or its disk failed\nRun the command again while no other program "
+      "writes the file\n");
   ::_exit(2);
 }
 

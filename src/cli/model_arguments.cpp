@@ -37,13 +37,13 @@ void check_files_apart(const std::vector<NamedFile>& written, const std::vector<
     if (std::filesystem::exists(file.path, ignored) && !std::filesystem::is_regular_file(file.path, ignored)) continue;
     for (const NamedFile& other : read) {
       if (!is_one_file(file.path, other.path)) continue;
-      throw Error(fmt::format("{} {}: this file is {}, which is never overwritten\nChoose another name for the result",
+      throw Error(fmt::format("{} {}: this file is {}, which is never overwritten\nChoose another file to write",
                               file.what, file.path, other.what));
     }
     for (std::size_t k = 0; k < i; ++k) {
       if (!is_one_file(file.path, written[k].path)) continue;
-      throw Error(fmt::format("{} {}: {} writes the same file\nChoose different names for them", file.what, file.path,
-                              written[k].what));
+      throw Error(fmt::format("{} {}: {} writes the same file\nChoose another name for one of the two files", file.what,
+                              file.path, written[k].what));
     }
   }
 }
@@ -57,7 +57,8 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
     };
     // Names may contain colons, so that the last colon ends the name. --shapes and --data use an equals sign instead.
     const std::size_t colon = text.find_last_of(":=");
-    if (colon == std::string::npos || colon == 0) refuse("there is no name before a colon");
+    if (colon == std::string::npos || colon == 0)
+      refuse("the name of the input and a colon before the sizes are missing");
     std::vector<std::int64_t> sizes;
     std::string_view rest = std::string_view(text).substr(colon + 1);
     while (true) {
@@ -65,14 +66,16 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
       std::int64_t size = -1;
       if (!(unknown_allowed && (part == "?" || part == "-1"))) {
         const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
-        if (failed != std::errc{} || end != part.data() + part.size()) refuse(fmt::format("'{}' is not a size", part));
-        if (size < 1) refuse(fmt::format("found a size of {}, the minimum is 1", size));
+        if (failed != std::errc{} || end != part.data() + part.size())
+          refuse(fmt::format("'{}' is not a size, which is an integer", part));
+        if (size < 1) refuse(fmt::format("found a size of {}; every size must be at least 1", size));
       }
       sizes.push_back(size);
       if (part.size() == rest.size()) break;
       rest = rest.substr(part.size() + 1);
     }
-    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second) refuse("this input is given twice");
+    if (!shapes.emplace(text.substr(0, colon), std::move(sizes)).second)
+      refuse("this input already has a shape on the command line");
   }
   return shapes;
 }
@@ -155,7 +158,7 @@ std::string written_text(const Console& console, const std::string& file,
                          const std::optional<std::filesystem::path>& data_file) {
   std::string text = console.paint(file, Color::strong);
   if (data_file) {
-    text += fmt::format(" and {}, which contains its weights and has to stay next to it",
+    text += fmt::format(" and {}, which contains the model's weights and must stay in the same folder",
                         console.paint(data_file->string(), Color::strong));
   }
   return text;

@@ -15,7 +15,7 @@ Check number(std::function<bool(double)> is_good, std::string allowed) {
               [is_good = std::move(is_good), allowed = std::move(allowed)](const std::string& text) {
                 double value = 0;
                 const bool good = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && is_good(value);
-                return good ? std::string() : fmt::format("found {}, allowed is {}", text, allowed);
+                return good ? std::string() : fmt::format("found {}; the value must be {}", text, allowed);
               },
           .type = "number"};
 }
@@ -30,7 +30,7 @@ Check positive() {
 
 Check between(double lowest, double highest) {
   return number([=](double value) { return value >= lowest && value <= highest; },
-                fmt::format("{} to {}", lowest, highest));
+                fmt::format("a number from {} to {}", lowest, highest));
 }
 
 Check range(int lowest, int highest) {

@@ -33,7 +33,7 @@ struct Check {
 [[nodiscard]] inline Check one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
 
 /// Returns a check for finite numbers for which `is_good` returns true. `allowed` describes these numbers in messages:
-/// "an integer from 1".
+/// "an integer of at least 1".
 [[nodiscard]] Check number(std::function<bool(double)> is_good, std::string allowed);
 [[nodiscard]] Check at_least(double lowest, const std::string& allowed);
 [[nodiscard]] Check positive();

@@ -54,7 +54,8 @@ void add_plugins(Program& program) {
                     "builds; lists which checks were made and which were not; exit code 1 if one fails");
   command
       ->add_option("--tensorrt", arguments->options.tensorrt,
-                   "TensorRT to use: auto, rtx, full or lean (default: auto)")
+                   "TensorRT to use: rtx (TensorRT-RTX), full (TensorRT), lean (TensorRT's lean runtime) or auto "
+                   "(default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full", "lean"}));
   command

@@ -36,7 +36,8 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
       ->delimiter(',');
   command
       .add_option("--tensorrt", arguments.options.tensorrt,
-                  "TensorRT to use: auto, rtx or full; exit code 3 if rtx or full is not installed (default: auto)")
+                  "TensorRT to use: rtx (TensorRT-RTX), full (TensorRT) or auto; exit code 3 if rtx or full is not "
+                  "installed (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   command.add_flag("--plugin-override", arguments.options.plugin_override,
@@ -62,8 +63,8 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
 
 void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option) {
   const auto refuse = [](std::string_view option, std::string_view chosen) {
-    throw Error(fmt::format(
-        "{} applies to the installed TensorRT, and {} does not run it\nRemove one of the two options", option, chosen));
+    throw Error(fmt::format("{0} applies to the installed TensorRT, which does not run with {1}\nRemove {0} or {1}",
+                            option, chosen));
   };
   const bool names_tensorrt = arguments.level == "parser" || arguments.level == "builder";
   if (names_tensorrt && !rules_option.empty()) refuse("--probe " + arguments.level, rules_option);

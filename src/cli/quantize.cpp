@@ -66,7 +66,7 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "YAML file that describes how images are prepared: resize, crop, mean, scale ..."),
       "FILE");
   add(command.add_option("--samples", arguments.samples, "maximum number of calibration samples"), "NUMBER")
-      ->check(at_least(1, "an integer from 1"));
+      ->check(at_least(1, "an integer of at least 1"));
   add(command.add_option(
           "--method", arguments.method,
           "calibration method: percentile (default for int8), entropy (int8 only), minmax (default for f8) or mse"),
@@ -76,7 +76,8 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "share of a tensor's values inside its range, in percent (default: 99.99)"),
       "NUMBER")
       ->check(between(50, 100));
-  add(command.add_option("--cache", arguments.cache, "int8: scales from a calibration cache of TensorRT 7 to 10"),
+  add(command.add_option("--cache", arguments.cache,
+                         "int8: read the scales from a calibration cache of TensorRT 7 to 10"),
       "FILE");
   add(command.add_option("--write-cache", arguments.write_cache,
                          "int8: write the scales to a calibration cache; without -o and --precision, the scales of an "
@@ -104,11 +105,11 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "maximum drop of the metric; without --metric: of the top-1 agreement with f32, in "
                          "percent; the layers that lose most stay in f32 until it is met"),
       "NUMBER")
-      ->check(at_least(0, "a number from 0"));
+      ->check(at_least(0, "a number of at least 0"));
   add(command.add_option("--judged", arguments.judged,
                          "maximum number of samples whose outputs are compared (default: 64)"),
       "NUMBER")
-      ->check(at_least(1, "an integer from 1"));
+      ->check(at_least(1, "an integer of at least 1"));
 }
 
 /// Writes the scales of a quantized model to a calibration cache for TensorRT 7 to 10.
@@ -207,7 +208,9 @@ Exit quantize(const Console& console, const QuantizeArguments& arguments) {
   for (const auto& [option, value] :
        {std::pair("-o", &arguments.output), std::pair("--precision", &arguments.precision)}) {
     if (value->empty())
-      throw Error(fmt::format("{} is missing\nIt is optional only if --write-cache is given alone", option));
+      throw Error(fmt::format(
+          "{0} is missing\nAdd {0}; only a command with --write-cache that has neither -o nor --precision may omit it",
+          option));
   }
   check_is_onnx(arguments.model);
   toolkit::QuantizeOptions options = options_of(console, arguments);
@@ -261,7 +264,7 @@ void add_quantize(Program& program) {
                    "required signal-to-noise ratio of each output in dB; nodes stay in f32 until it is reached "
                    "(default: 40; 25 in bf16; 20 in int8 and f8, where the default keeps no node in f32)")
       ->type_name("DB")
-      ->check(at_least(0, "a number from 0"));
+      ->check(at_least(0, "a number of at least 0"));
   add_int8_options(*command, *arguments);
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);

@@ -14,7 +14,7 @@ Check known_release() {
   return {.words = {},
           .fault = [](const std::string& text) -> std::string {
             if (toolkit::is_release(text)) return {};
-            return fmt::format("found {}, allowed are {}", text, fmt::join(toolkit::releases(), ", "));
+            return fmt::format("found {}; the release must be one of {}", text, fmt::join(toolkit::releases(), ", "));
           },
           .type = {},
           .allowed = fmt::format("{{{}}}", fmt::join(toolkit::releases(), ","))};

@@ -48,7 +48,8 @@ toolkit::Session compile(const RunArguments& arguments, const toolkit::TensorVie
 void check_output(const std::filesystem::path& output) {
   if (output.extension() == ".npz" || output.extension() == ".npy") return;
   throw Error(fmt::format(
-      "-o {}: results are written as NumPy's files\nEnd the name in .npz, or in .npy for one output", output.string()));
+      "-o {}: results are written as NumPy files\nChoose a name that ends in .npz, or in .npy for one output",
+      output.string()));
 }
 
 Exit run(const Console& console, const RunArguments& arguments) {
@@ -109,9 +110,9 @@ void add_run(Program& program) {
       ->type_name("WHICH")
       ->check(one_of({"functions", "own"}));
   add_engine_option(*command, arguments->engine);
-  command->add_option("--threads", arguments->threads, "0 uses every core (default: 0)")
+  command->add_option("--threads", arguments->threads, "number of CPU threads; 0 uses every core (default: 0)")
       ->type_name("N")
-      ->check(at_least(0, "an integer from 0"));
+      ->check(at_least(0, "an integer of at least 0"));
 }
 
 }  // namespace graft::cli

@@ -56,7 +56,7 @@ constexpr std::array<Alias, 6> already_so{{
     {"--buildOnly", "the engine is built and not run"},
     {"--skipInference", "the engine is built and not run"},
     {"--explicitBatch", "the batch is a dimension like any other"},
-    {"--nativeInstanceNorm", "it is TensorRT's default"},
+    {"--nativeInstanceNorm", "native InstanceNormalization is TensorRT's default"},
 }};
 
 /// Flags that request a precision, each with the value of `graft quantize --precision`, if there is one.

@@ -68,9 +68,9 @@ Pair pair_of(const VerifyArguments& arguments) {
   if (models.size() == 1 && may_be_one) models.push_back(models.front());
   if (models.size() != 2) {
     throw Error(fmt::format(
-        "graft verify: {} to compare; found {}, allowed are two{}; the weights of a Caffe network follow the network",
-        count_text(models.size(), "model"), fmt::join(arguments.files, ", "),
-        may_be_one ? " or one" : ", or one with --emulate"));
+        "graft verify: found {}: {}\nPass the reference and the candidate, or one model{}; the weights of a Caffe "
+        "network follow the network",
+        count_text(models.size(), "model"), fmt::join(arguments.files, ", "), may_be_one ? "" : " with --emulate"));
   }
   models[0].outputs = arguments.outputs;
   if (models[0].model == models[1].model) models[1].outputs = arguments.outputs;
@@ -94,12 +94,13 @@ std::map<std::string, toolkit::Range> parse_ranges(const std::vector<std::string
     const auto lowest = has_parts ? number(text.substr(name_end + 1, dots - name_end - 1)) : std::nullopt;
     const auto highest = has_parts ? number(text.substr(dots + 2)) : std::nullopt;
     if (!lowest || !highest) {
-      throw Error(fmt::format(
-          "--range {}: this is not a range; allowed is NAME=LOWEST..HIGHEST, for example image=0..255", text));
+      throw Error(
+          fmt::format("--range {}: this is not a range\nWrite NAME=LOWEST..HIGHEST, for example image=0..255", text));
     }
     const std::string name = text.substr(0, name_end);
     if (!ranges.emplace(name, toolkit::Range{.lowest = *lowest, .highest = *highest}).second) {
-      throw Error(fmt::format("--range {}: a range of '{}' was given before", text, name));
+      throw Error(
+          fmt::format("--range {}: a range for '{}' was already specified\nRemove one of the two ranges", text, name));
     }
   }
   return ranges;
@@ -148,17 +149,19 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   if (!arguments.reduce.empty()) {
     toolkit::save_reduced(result, arguments.reduce);
     if (result.reduced && !result.reduced->left_out.empty()) {
-      console.warn(fmt::format(
-          "--reduce {}: these inputs are not written, because files of NumPy cannot contain their types: {}; "
-          "the command below may show another result",
-          arguments.reduce, fmt::join(result.reduced->left_out, ", ")));
+      console.warn(
+          fmt::format("--reduce {}: these inputs are not written, because NumPy files cannot contain their types: {}; "
+                      "the command below may therefore show another result",
+                      arguments.reduce, fmt::join(result.reduced->left_out, ", ")));
     }
     if (auto& files = result.reduced_files) {
       files->command = present::reduced_command(*files, repeated_options(arguments, !result.failure));
       console.say(
           fmt::format("wrote {}; to reproduce the result:\n  {}", fmt::join(files->names(), ", "), files->command));
     } else {
-      console.say(fmt::format("{} was not written: there is no node to reduce it to", arguments.reduce));
+      console.say(fmt::format(
+          "{} was not written, because no node was found at which the models first differ or the candidate fails",
+          arguments.reduce));
     }
   }
   if (!arguments.report.empty()) write_report(console, present::layers_page(result), arguments.report);
@@ -257,17 +260,17 @@ void add_verify(Program& program) {
           "relative tolerance (default: the error that rounding to the type explains, or that it causes in the "
           "reference itself)")
       ->type_name("X")
-      ->check(at_least(0, "a number from 0"));
+      ->check(at_least(0, "a number of at least 0"));
   command->add_option("--atol", arguments->absolute, "absolute tolerance (default: 0; 1 for quantized int8 and uint8)")
       ->type_name("X")
-      ->check(at_least(0, "a number from 0"));
+      ->check(at_least(0, "a number of at least 0"));
   command
       ->add_option(
           "--snr", arguments->snr,
           "minimum signal-to-noise ratio of an output in dB, instead of a tolerance for each element (default: "
           "20 if the candidate was quantized to 8 bits)")
       ->type_name("DB")
-      ->check(at_least(-1000, "a number of decibels"));
+      ->check(at_least(-1000, "a number of decibels, at least -1000"));
   add_report_option(*command, arguments->report, "the candidate, colored by the error of its tensors");
   program.add_operators_option(*command);
   add_engine_option(*command, arguments->engine);

@@ -663,7 +663,7 @@ def test_nothing_is_written_over_what_is_read(graft, tmp_path, case):
     (tmp_path / "link.html").symlink_to("m.onnx")
     answer = graft(*WRITES_OVER[case], cwd=tmp_path)
     assert answer.code == 2, (answer.out, answer.err)
-    assert "Choose another name for the result" in answer.err or "Choose different names for them" in answer.err
+    assert "Choose another file to write" in answer.err or "Choose another name for one of the two files" in answer.err
     for name, source in files.items():
         assert (tmp_path / name).read_bytes() == source.read_bytes(), name
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "link.html"])

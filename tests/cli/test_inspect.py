@@ -615,7 +615,7 @@ def test_a_release_is_for_the_rules_and_not_for_the_tensorrt_that_is_installed(g
     for option in (("--shapes", "image=1x1x8x8"), ("--reduce", "smallest.onnx"), ("--plugin-override",)):
         answer = graft("inspect", DIGITS, "--for", "rtx-1.7", *option)
         assert answer.code == 2, option
-        assert f"{option[0]} applies to the installed TensorRT, and --for does not run it" in answer.err
+        assert f"{option[0]} applies to the installed TensorRT, which does not run with --for" in answer.err
 
 
 def test_an_antialiased_resize_that_enlarges_is_lowered(graft, tmp_path):

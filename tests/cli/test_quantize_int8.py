@@ -672,9 +672,12 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
         ),
         (
             ["--precision", "int8", "--data", DIGITS_INPUT, "--limit", "much"],
-            "--limit: found much, allowed is a number from 0",
+            "--limit: found much; the value must be a number of at least 0",
         ),
-        (["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"], "allowed is an integer from 1"),
+        (
+            ["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"],
+            "the value must be an integer of at least 1",
+        ),
         (["--precision", "int8", "--data", "image=FOLDER"], "this is a folder"),
         (["--precision", "f16", "--data", "image=FOLDER"], "this is a folder"),
         ([], "--precision is missing"),

@@ -395,7 +395,7 @@ def test_reduce_says_which_inputs_no_file_of_numpy_can_contain(graft, tmp_path):
     answer = graft("verify", reference, candidate, "--engine", "openvino", "--reduce", out, code=1)
     assert [value.name for value in onnx.load(out).graph.input] == ["codes"]
     assert not out.with_suffix(".npz").exists()
-    assert "files of NumPy cannot contain their types: codes (u4)" in answer.err
+    assert "NumPy files cannot contain their types: codes (u4)" in answer.err
 
 
 def test_reduce_refuses_another_ending(graft, tmp_path):

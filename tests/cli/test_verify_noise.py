@@ -421,7 +421,7 @@ def test_networks_without_outputs_are_not_compared(graft, tmp_path):
 def test_limits_that_are_no_numbers_are_refused(graft, tmp_path, option, value):
     path = save(tmp_path / "m.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [1, 4])], [("y", [1, 4])])
     answer = graft("verify", path, path, f"{option}={value}", code=2)
-    assert f"{option}: found {value}, allowed is a number" in answer.err
+    assert f"{option}: found {value}; the value must be a number" in answer.err
 
 
 def best_three(path, type, spread, largest=1):
