@@ -53,9 +53,10 @@ void check_operators(const std::string& list) {
     begin = end + 1;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const auto meant = nearest(name, known);
-    throw Error(
-        fmt::format("{} {}: there is no such operator\n{}", setting_name(Setting::bench_operators), name,
-                    meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them; all selects every one"));
+    throw Error(fmt::format("{} {}: there is no operator of this name\n{}", setting_name(Setting::bench_operators),
+                            name,
+                            meant ? fmt::format("Did you mean {}?", *meant)
+                                  : "`graft ops` lists the operators; all selects every operator"));
   }
 }
 

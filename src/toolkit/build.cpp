@@ -70,11 +70,13 @@ void find_targets_without_plugins(const onnx::Model& given, BuildReport& report)
     remedies.push_back(fmt::format("Build without plugins: {}; ", setting_name(Setting::without_plugins)));
   }
   if (!present.empty()) {
-    remedies.push_back(fmt::format("{}uild for the GPUs that it has code for: {} {}; ", remedies.empty() ? 'B' : 'b',
-                                   setting_name(Setting::targets), fmt::join(present, ",")));
+    remedies.push_back(fmt::format("{}uild for the GPUs that the library has code for: {} {}; ",
+                                   remedies.empty() ? 'B' : 'b', setting_name(Setting::targets),
+                                   fmt::join(present, ",")));
   }
   report.missing_code = fmt::format(
-      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; it has {}{}\n{}{} a library "
+      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; the library has code for "
+      "{}{}\n{}{} a library "
       "with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
       "GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
       fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
@@ -131,8 +133,8 @@ std::vector<std::string> built_from_functions(const onnx::Model& model) {
   std::vector<std::string> lines;
   for (const auto& [name, count] : counts) {
     lines.push_back(fmt::format(
-        "{}{} is built from its function, as native layers: no loaded library has this operator; with {} it becomes a "
-        "plugin",
+        "{}{} is built from its function, as native layers, because no loaded library has this operator; load its "
+        "library with {} to run the operator as a plugin",
         name, count == 1 ? "" : fmt::format(" ({} nodes)", count), setting_name(Setting::operator_libraries)));
   }
   return lines;
@@ -155,10 +157,10 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
                           model.find_function(node) != nullptr;
     if (is_known || !meant.empty()) return;
     if (const auto name = onnx::standard_operator_meant(node)) {
-      meant = fmt::format("If you mean {0} with {1}, set the node's operator type to {0}{2}", *name,
+      meant = fmt::format("If {1} is meant to be ONNX's {0}, set the node's operator type to {0}{2}", *name,
                           onnx::describe(node), node.domain.empty() ? "" : " and remove its domain");
     } else if (const auto own = graft_operator_meant(node)) {
-      meant = fmt::format("If you mean Graft's {0} with {1}, set the node's operator type to {0}", *own,
+      meant = fmt::format("If {1} is meant to be Graft's {0}, set the node's operator type to {0}", *own,
                           onnx::describe(node));
     }
   });

@@ -136,7 +136,7 @@ class CanaryRuns {
     }
     const bool is_fixed = value.shape && std::all_of(value.shape->begin(), value.shape->end(),
                                                      [](const Dim& dim) { return dim.is_constant(); });
-    return is_fixed ? "" : "Graft cannot tell its size ahead from the shapes of the inputs";
+    return is_fixed ? "" : "its size cannot be inferred from the shapes of the inputs";
   }
 
   void choose() {
@@ -216,7 +216,7 @@ class CanaryRuns {
     if (floor.has_other_dims() || tensor.dims != candidate.dims) {
       candidate.left_out = "its size depends on rounding";
     } else if (floor.allows_anything()) {
-      candidate.left_out = "rounding alone changes most of its elements by more than its largest number";
+      candidate.left_out = "rounding alone changes most of its elements by more than its largest element";
     }
     if (!candidate.left_out.empty()) return;
     verify::ElementTolerance tolerance(candidate.tolerance, tensor);
@@ -338,10 +338,10 @@ onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool
     for (const CanaryOmission& omission : runs.left_out()) {
       if (omission.is_output) why += fmt::format("\n{}: {}", omission.tensor, omission.why);
     }
-    throw Error(fmt::format(
-        "{}: it has no output that can be compared{}\nA canary cannot check this model; it compares only outputs whose "
-        "size Graft can tell ahead and that depend on the values of the inputs",
-        model.source, why));
+    throw Error(
+        fmt::format("{}: the model has no output that can be compared{}\nA canary compares only outputs that depend on "
+                    "the values of the inputs and whose size can be inferred from the shapes of the inputs",
+                    model.source, why));
   }
   graph.remove_dead();
   if (with_plugins) detach_functions(written);
@@ -356,10 +356,15 @@ std::vector<std::string> copy_libraries(const std::vector<fs::path>& libraries, 
     const std::string name = library.filename().string();
     std::error_code error;
     if (!fs::is_regular_file(library, error)) {
-      throw Error(fmt::format("plugin library {}: it is not a file", library.string()));
+      throw Error(fmt::format(
+          "plugin library {}: there is no regular file of this name\nPass the path of the library's .so file",
+          library.string()));
     }
     if (std::find(names.begin(), names.end(), name) != names.end()) {
-      throw Error(fmt::format("plugin library {}: another library is also called {}", library.string(), name));
+      throw Error(
+          fmt::format("plugin library {}: another library is also called {}, and both would be copied into the same "
+                      "folder\nRename one of the libraries",
+                      library.string(), name));
     }
     if (!fs::copy_file(library, folder / name, error)) {
       throw Error(fmt::format("plugin library {}: cannot be copied: {}", library.string(), error.message()));
@@ -375,7 +380,8 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
   Work work(options.watch, CpuEngine::automatic, Purpose::values);
   return work.run([&] {
     if (options.seeds == 0) {
-      throw Error(fmt::format("{}: found 0, allowed is an integer from 1", setting_name(Setting::canary_seeds)));
+      throw Error(
+          fmt::format("{}: found 0; the value must be an integer of at least 1", setting_name(Setting::canary_seeds)));
     }
     fs::path target = folder.lexically_normal();
     if (!target.has_filename()) target = target.parent_path();  // "canary/"

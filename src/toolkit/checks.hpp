@@ -11,9 +11,9 @@
 
 namespace graft::toolkit {
 
-/// Throws Error "VerifyOptions::relative: found -1, allowed is a number from 0".
+/// Throws Error "VerifyOptions::relative: found -1; the value must be a number of at least 0".
 inline void check_number(bool is_good, std::string_view option, double found, std::string_view allowed) {
-  if (!is_good) throw Error(fmt::format("{}: found {}, allowed is {}", option, found, allowed));
+  if (!is_good) throw Error(fmt::format("{}: found {}; the value must be {}", option, found, allowed));
 }
 
 inline void check_finite(std::string_view option, std::optional<double> value) {
@@ -21,7 +21,7 @@ inline void check_finite(std::string_view option, std::optional<double> value) {
 }
 
 inline void check_from_0(std::string_view option, std::optional<double> value) {
-  if (value) check_number(std::isfinite(*value) && *value >= 0, option, *value, "a number from 0");
+  if (value) check_number(std::isfinite(*value) && *value >= 0, option, *value, "a number of at least 0");
 }
 
 inline void check_positive(std::string_view option, std::optional<double> value) {

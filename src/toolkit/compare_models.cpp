@@ -31,7 +31,7 @@ namespace {
 void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
               graft::verify::VerifyOptions& options) {
   if (!options.data.empty() && !options.ranges.empty()) {
-    throw Error(fmt::format("{} describes synthetic inputs, which {} replaces\nRemove one of the two",
+    throw Error(fmt::format("{0} describes synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                             setting_name(Setting::synthetic_ranges), setting_name(options.data_setting)));
   }
   if (options.candidate_kernels != runtime::OperatorKernels::functions) check_has_kernels(candidate);
@@ -74,11 +74,12 @@ void check(const VerifyOptions& options) {
   check_from_0(absolute, options.absolute);
   check_finite(snr, options.snr_db);
   if (options.snr_db && (options.relative || options.absolute)) {
-    throw Error(fmt::format("{} replaces the tolerance of each element\nGive either this or {} and {}", snr, relative,
-                            absolute));
+    throw Error(
+        fmt::format("{0} replaces the tolerance of each element, which {1} and {2} set\nSet either {0}, or {1} and {2}",
+                    snr, relative, absolute));
   }
   if (options.seeds != 0 && !(options.data.empty() && options.data_views.empty())) {
-    throw Error(fmt::format("{}: this setting creates synthetic inputs, which {} replaces\nGive only one of the two",
+    throw Error(fmt::format("{0}: this setting creates synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                             setting_name(Setting::synthetic_seeds), setting_name(Setting::verify_data)));
   }
   for (const auto& [name, range] : options.ranges) {
@@ -86,8 +87,8 @@ void check(const VerifyOptions& options) {
     check_finite(option, range.lowest);
     check_finite(option, range.highest);
     if (range.lowest > range.highest) {
-      throw Error(fmt::format("{}: found {} to {}; the lowest must not be above the highest", option, range.lowest,
-                              range.highest));
+      throw Error(fmt::format("{}: found {} to {}; the lowest value must not be above the highest value", option,
+                              range.lowest, range.highest));
     }
   }
   check_own_kernels(options.engine, options.own_kernels);

@@ -86,8 +86,8 @@ const verify::Judges& both_engines() {
 std::string known_fault(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (fault.empty()) return "";
-  return fmt::format("{} runs {} although it has {}; without {} the other CPU engine would run it", engine,
-                     model.source, fault, setting_name(Setting::cpu_engine));
+  return fmt::format("{} runs {} although the model has {}; without {} the other CPU engine would run the model",
+                     engine, model.source, fault, setting_name(Setting::cpu_engine));
 }
 
 std::string left_out(CpuEngine choice, const graft::onnx::Model& model) {
@@ -110,7 +110,7 @@ std::string known_for(const std::string& engine, const graft::onnx::Model& model
     if (engine.starts_with(known.engine)) operators.insert(known.op);
   }
   if (operators.empty()) return "";
-  return fmt::format("it is known to compute some forms of {} wrongly; the model has none of the forms that are known",
+  return fmt::format("this engine is known to compute some forms of {} wrongly, and the model has none of these forms",
                      fmt::join(operators, ", "));
 }
 
@@ -256,9 +256,8 @@ Error error_of(const verify::Disputed& disputed) {
 
 void check_own_kernels(CpuEngine choice, bool own_kernels) {
   if (!own_kernels || choice == CpuEngine::automatic || choice == CpuEngine::openvino) return;
-  throw Error(
-      fmt::format("{}: ONNX Runtime does not run Graft's own CPU kernels\nRemove this setting, or set {} to openvino",
-                  setting_name(Setting::own_kernels), setting_name(Setting::cpu_engine)));
+  throw Error(fmt::format("{0}: ONNX Runtime does not run Graft's own CPU kernels\nRemove {0}, or set {1} to openvino",
+                          setting_name(Setting::own_kernels), setting_name(Setting::cpu_engine)));
 }
 
 }  // namespace graft::toolkit

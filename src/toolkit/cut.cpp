@@ -235,8 +235,8 @@ CutFiles cut_files(const std::filesystem::path& file) {
 void check_is_one_network(const std::filesystem::path& file) {
   if (!is_cut_network(file)) return;
   throw Error(
-      fmt::format("{}: this file names both halves of a network that was cut, and TensorRT runs only one of them\nGive "
-                  "that half: {}",
+      fmt::format("{}: this file names both halves of a network that was cut, and TensorRT runs only one of the "
+                  "halves\nPass this half: {}",
                   file.string(), read_cut_network(file).tensorrt.source));
 }
 

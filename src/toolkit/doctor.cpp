@@ -74,8 +74,8 @@ Finding plugin_library() {
     finding.text += "; this build does not include CUDA: GRAFT_CUDA=OFF was set, or no nvcc was found";
 #endif
     finding.remedy = fmt::format(
-        "make build, with nvcc on PATH or from `make deps`; until then graft build {} builds what has functions, and "
-        "TensorRT-RTX runs no NonZero and no NonMaxSuppression",
+        "make build, with nvcc on PATH or from `make deps`; until then graft build {} builds Graft's operators from "
+        "their ONNX functions, and TensorRT-RTX runs no NonZero and no NonMaxSuppression",
         setting_name(Setting::without_plugins));
     return finding;
   }
@@ -127,7 +127,7 @@ Finding python_package(const nlohmann::json& package) {
   Finding finding{.name = "Python package", .facts = engine::read_fields<Facts>(package)};
   finding.found = finding.facts.has_toolkit.value_or(false);
   finding.text = fmt::format("graft {} in {}", finding.facts.version.value_or(""), finding.facts.folder.value_or(""));
-  if (!finding.found) finding.text += " builds engines but has no functions, which come with the wheel";
+  if (!finding.found) finding.text += " builds engines but has no Python functions, which Graft's wheel contains";
   return finding;
 }
 
@@ -157,7 +157,7 @@ void add_compilers(const nlohmann::json& compilers, std::vector<Finding>& findin
     findings.push_back(std::move(finding));
   };
   constexpr std::string_view whole = "needed only for operators of your own";
-  add("compiler", "C++ compiler", "apt-get install g++, or name a newer one in CXX", whole);
+  add("compiler", "C++ compiler", "apt-get install g++, or set CXX to a newer compiler", whole);
   add("cmake", "CMake", "apt-get install cmake", whole);
   add("make", "build tool", "apt-get install make", whole);
   add("eigen", "Eigen", "apt-get install libeigen3-dev", whole);

@@ -225,7 +225,7 @@ void ask_about_converted(Work& work, Inspection& inspection, const inspect::Prob
 void check(const ProbeBudget& budget) {
   check_positive("ProbeBudget::trial_seconds", budget.trial_seconds);
   check_positive("ProbeBudget::max_seconds", budget.max_seconds);
-  if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0, allowed is a number above 0");
+  if (budget.max_builds == 0) throw Error("ProbeBudget::max_builds: found 0; the value must be at least 1");
 }
 
 std::vector<NodeGroup> groups_of(const std::vector<report::VerdictGroup>& groups,
@@ -288,8 +288,8 @@ Inspection begin(const InspectOptions& options) {
   inspection.release = set_rules(options.release, inspection.report.release, inspection.report.rules);
   if (inspection.release && (options.judge == Judge::parser || options.judge == Judge::builder)) {
     throw Error(
-        "release: this setting selects the rules of a release, and the judge is the installed TensorRT\nGive only one "
-        "of the two");
+        "release: this setting selects the rules of a release, and judge selects the installed TensorRT\nRemove "
+        "release or judge");
   }
   return inspection;
 }
@@ -394,8 +394,10 @@ std::vector<std::string> file_warnings(const graft::onnx::Model& model, const re
   std::set<const onnx::Value*> outputs;
   for (const onnx::Value* output : model.graph().outputs()) {
     if (outputs.insert(output).second) continue;
-    warnings.push_back(fmt::format("{}: two outputs have the name '{}', and an engine has one output of a name",
-                                   model.source, output->name));
+    warnings.push_back(
+        fmt::format("{}: two outputs have the name '{}', and the outputs of an engine must have different names; "
+                    "rename one of them",
+                    model.source, output->name));
   }
   for (std::string& warning : contradicted_shape_warnings(model)) warnings.push_back(std::move(warning));
   return warnings;
@@ -405,8 +407,8 @@ std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model)
   const onnx::Value* input = find_input_without_rank(model);
   if (input == nullptr) return std::nullopt;
   return fmt::format(
-      "input '{0}' has no shape, not even a rank, and TensorRT reads it as a scalar: give its sizes, as "
-      "{1} {0}:1x3x224x224",
+      "input '{0}' has no shape, not even a rank, and TensorRT reads it as a scalar: set its shape, as in {1} "
+      "{0}:1x3x224x224",
       input->name, setting_name(Setting::input_shapes));
 }
 

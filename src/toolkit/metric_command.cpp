@@ -108,16 +108,17 @@ double measure(const MetricCommand& command, const Model& model) {
                                },
                            .should_stop = [&] { return command.cancel.is_cancelled(); }});
   if (command.cancel.is_cancelled()) throw Cancelled();
-  if (ended.signal != 0) throw failure(command, fmt::format("it was ended by signal {}", ended.signal), said);
-  if (ended.exit_code != 0) throw failure(command, fmt::format("it ended with exit code {}", ended.exit_code), said);
+  if (ended.signal != 0) throw failure(command, fmt::format("the command was ended by signal {}", ended.signal), said);
+  if (ended.exit_code != 0)
+    throw failure(command, fmt::format("the command ended with exit code {}", ended.exit_code), said);
   const std::optional<double> number = finite_number(said.last);
   if (number) return *number;
-  throw failure(
-      command,
-      said.last.empty()
-          ? "its standard output is empty; the last line must be a number"
-          : fmt::format("the last line of its standard output is '{}'; it must be a finite number", end_of(said.last)),
-      said);
+  throw failure(command,
+                said.last.empty()
+                    ? "the standard output of the command is empty; its last line must be a number"
+                    : fmt::format("the last line of the command's standard output is '{}'; it must be a finite number",
+                                  end_of(said.last)),
+                said);
 }
 
 }  // namespace graft::toolkit

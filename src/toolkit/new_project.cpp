@@ -70,15 +70,16 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, size>& 
 void check_project_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     throw Error(
-        fmt::format("graft new: the name '{}' {}\nAllowed are lower-case letters, digits and single `_`, "
-                    "beginning with a letter: my_ops",
+        fmt::format("graft new: the name '{}' {}\nUse lower-case letters, digits and single `_`, beginning with a "
+                    "letter, as in my_ops",
                     name, why));
   };
   const bool is_written_well =
       !name.empty() && is_lower(name.front()) && name.back() != '_' && name.find("__") == std::string::npos &&
       std::all_of(name.begin(), name.end(), [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
   if (!is_written_well) refuse("is not a name that C++, CMake and the file system all accept");
-  if (name.size() > longest_name) refuse(fmt::format("has {} characters, allowed are {}", name.size(), longest_name));
+  if (name.size() > longest_name)
+    refuse(fmt::format("has {} characters; it must have at most {}", name.size(), longest_name));
   constexpr std::array<std::string_view, 9> of_cpp = {"and_eq", "co_await", "co_return",    "co_yield",     "not_eq",
                                                       "or_eq",  "xor_eq",   "thread_local", "static_assert"};
   if (is_one_of(name, of_cpp) || name.ends_with("_cast") || name.ends_with("_t")) {
@@ -96,29 +97,28 @@ void check_project_name(const std::string& name) {
 /// Throws Error for an operator that TensorRT's parser or Graft would take for another one.
 void check_operator_name_is_free(const std::string& name, const std::function<void(std::string_view)>& refuse) {
   if (onnx::is_standard_operator("", name)) {
-    refuse("ONNX has an operator of that name, and TensorRT's parser looks only at the name");
+    refuse("ONNX has an operator of this name, and TensorRT's parser looks only at the name");
   }
   for (const OperatorType* type : operators()) {
     const bool is_taken =
         type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
                                           [&](const DropIn& each) { return each.plugin_name == name; });
-    if (is_taken) refuse("Graft has an operator of that name; `graft ops` lists its operators");
+    if (is_taken) refuse("Graft has an operator of this name; `graft ops` lists Graft's operators");
   }
 }
 
 void check_operator_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
-    throw Error(
-        fmt::format("graft new: {} {}: {}\nAllowed are letters and digits, beginning with an upper-case "
-                    "letter: BetaSwish",
-                    setting_name(Setting::project_operator), name, why));
+    throw Error(fmt::format(
+        "graft new: {} {}: {}\nUse letters and digits, beginning with an upper-case letter, as in BetaSwish",
+        setting_name(Setting::project_operator), name, why));
   };
   const bool is_written_well = is_upper(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
                                  return is_lower(c) || is_upper(c) || is_digit(c);
                                });
-  if (!is_written_well) refuse("it is not a name that C++ accepts for a type");
+  if (!is_written_well) refuse("C++ does not accept this name for a type");
   if (name.size() > longest_name)
-    refuse(fmt::format("it has {} characters, allowed are {}", name.size(), longest_name));
+    refuse(fmt::format("the name has {} characters; it must have at most {}", name.size(), longest_name));
   check_operator_name_is_free(name, refuse);
 }
 
@@ -204,8 +204,8 @@ Source source_from_template(const NewProject& project) {
   const auto* const kind = std::find_if(template_operators.begin(), template_operators.end(),
                                         [&](const TemplateOperator& each) { return each.kind == project.kind; });
   if (kind == template_operators.end()) {
-    throw Error(fmt::format("graft new: {} {}; allowed are {}", setting_name(Setting::project_kind), project.kind,
-                            fmt::join(project_kinds(), ", ")));
+    throw Error(fmt::format("graft new: {} {}: there is no such template; the templates are {}",
+                            setting_name(Setting::project_kind), project.kind, fmt::join(project_kinds(), ", ")));
   }
   return {.kind = kind};
 }
@@ -284,10 +284,10 @@ std::optional<int> line_of(const std::string& text, const Names& names) {
 std::string list_with(const fs::path& list, const Names& names) {
   std::ifstream file(list);
   std::stringstream lines;
-  if (!(lines << file.rdbuf())) throw Error(fmt::format("{}: cannot be read", list.string()));
+  if (!(lines << file.rdbuf())) throw Error(fmt::format("{}: the file cannot be read", list.string()));
   std::string text = lines.str();
   if (const std::optional<int> line = line_of(without_comments(text), names)) {
-    throw Error(fmt::format("{}:{}: the operator {} is listed already, and nothing was changed\nGive another name",
+    throw Error(fmt::format("{}:{}: the operator {} is listed already, and nothing was changed\nChoose another name",
                             list.string(), *line, names.operator_name));
   }
   std::error_code ignored;
@@ -295,7 +295,7 @@ std::string list_with(const fs::path& list, const Names& names) {
   if (const std::optional<int> line = line_of(text, names); line && has_folder) {
     throw Error(
         fmt::format("{}:{}: the operator {} exists but is left out, because its line is a comment; nothing was "
-                    "changed\nUncomment the line, or give another name",
+                    "changed\nUncomment the line, or choose another name",
                     list.string(), *line, names.operator_name));
   }
   if (!text.empty() && text.back() != '\n') text += '\n';
@@ -432,8 +432,8 @@ NewReport write_project(const NewProject& project) {
   const Source source = is_from_node ? source_from_node(project) : source_from_template(project);
   if (list && project.operator_name.empty() && !is_from_node) {
     throw Error(
-        fmt::format("{}: it exists already and was not changed\nGive another name, or with {} the name of an operator "
-                    "to add to this project",
+        fmt::format("{}: this project already exists and was not changed\nChoose another folder, or set {} to the name "
+                    "of an operator to add to this project",
                     folder.string(), setting_name(Setting::project_operator)));
   }
   if (is_from_node) {
@@ -446,8 +446,8 @@ NewReport write_project(const NewProject& project) {
   written.operator_folder = folder_of(written.operator_name);
   if (written.operator_folder == "tests" || written.operator_folder == "build") {
     throw Error(
-        fmt::format("graft new: {} {}: its folder would be `{}`, which the project needs for other files\n"
-                    "Give the operator another name",
+        fmt::format("graft new: {} {}: its folder would be `{}`, which the project needs for other files\nChoose "
+                    "another name for the operator",
                     setting_name(Setting::project_operator), written.operator_name, written.operator_folder));
   }
 

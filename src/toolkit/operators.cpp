@@ -117,9 +117,10 @@ const OperatorType& find_type(const std::string& name) {
     }
   }
   const auto meant = nearest(name, known);
-  throw Error(fmt::format("graft ops: no operator or plugin is called {}\n{} An operator of your own is found with {}",
-                          name, meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists them all.",
-                          setting_name(Setting::operator_libraries)));
+  throw Error(fmt::format(
+      "graft ops: no operator or plugin is called {}\n{} To find an operator of your own, load its library with {}",
+      name, meant ? fmt::format("Did you mean {}?", *meant) : "`graft ops` lists all operators.",
+      setting_name(Setting::operator_libraries)));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ std::optional<onnx::NodeAttribute> one_of_type(const std::string& type) {
 /// Returns a model with a single node, the plugin, that reads f32 inputs of the given sizes and has one output.
 graft::onnx::Model model_of(const PluginCreator& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
   graft::onnx::Model model;
-  model.source = "the model of the check";
+  model.source = "the test model with one plugin";
   onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 17;
   std::vector<onnx::Value*> values;
@@ -74,7 +74,7 @@ PluginCheck check_engine(inspect::Trials& trials, const PluginCreator& creator) 
   constexpr const char* name = "engine";
   const PluginCheck* creation = creation_of(creator);
   if (creation == nullptr || !creation->is_passed()) {
-    return {name, "not checked", "no plugin could be created for it"};
+    return {name, "not checked", "no plugin could be created for this check"};
   }
   const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
   constexpr std::size_t most_inputs = 3;
@@ -100,7 +100,7 @@ PluginCheck check_engine(inspect::Trials& trials, const PluginCreator& creator) 
     }
   }
   return {name, "not checked",
-          fmt::format("TensorRT built no engine with 1 to {} f32 inputs of 2, 3 or 4 dimensions; first answer: {}",
+          fmt::format("TensorRT built no engine with 1 to {} f32 inputs of 2, 3 or 4 dimensions; its first message: {}",
                       most_inputs, said)};
 }
 

@@ -31,7 +31,7 @@ namespace {
 /// Throws Error for an option that is given and belongs to other precisions.
 void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
   if (!is_given) return;
-  throw Error(fmt::format("{}: this option does not apply to {} {}", setting_name(option),
+  throw Error(fmt::format("{0}: this option does not apply to {1} {2}\nRemove {0}", setting_name(option),
                           setting_name(Setting::quantize_precision), to_string(options.precision)));
 }
 
@@ -58,8 +58,7 @@ void check_16_bits(const QuantizeOptions& options) {
   refuse(given.judged.has_value(), Setting::judged, options);
   if (has_tensors(options) && !options.shapes.empty()) {
     throw Error(
-        fmt::format("{}: this option sets the shape of synthetic inputs, which {} replaces\nGive only one of "
-                    "the two",
+        fmt::format("{0}: this option sets the shape of synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                     setting_name(Setting::quantize_shapes), setting_name(Setting::data)));
   }
 }
@@ -71,36 +70,37 @@ void check_scales(const QuantizeOptions& options) {
   const std::string_view data = setting_name(Setting::data);
   const std::string_view cache = setting_name(Setting::cache);
   if (has_tensors(options) && !given.data.empty()) {
-    throw Error(
-        fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::calibration_data), data));
+    throw Error(fmt::format("{0}: the input data are also set by {1}\nRemove {0} or {1}",
+                            setting_name(Setting::calibration_data), data));
   }
   std::error_code problem;
   if (!given.recipe.empty() && !std::filesystem::is_directory(given.data, problem)) {
-    throw Error(fmt::format("{}: it applies only to a folder of images; {}", setting_name(Setting::recipe),
+    throw Error(fmt::format("{}: a recipe applies only to a folder of images; {}", setting_name(Setting::recipe),
                             !given.data.empty()    ? given.data.string() + " is not a folder"
-                            : has_tensors(options) ? "the data are tensors"
-                                                   : "there are no data"));
+                            : has_tensors(options) ? "the input data are tensors"
+                                                   : "there are no input data"));
   }
   if (!has_any_data && given.cache.empty()) {
     throw Error(
-        fmt::format("{}: {} needs the ranges of real inputs, and synthetic inputs have other ranges\nGive a hundred or "
-                    "more inputs from real use, or a calibration cache with {}",
+        fmt::format("{0}: {1} needs the ranges of real inputs, and synthetic inputs have other ranges\nPass a hundred "
+                    "or more real inputs with {0}, or a calibration cache with {2}",
                     data, to_string(options.precision), cache));
   }
   if (given.cache.empty()) return;
   for (const auto& [is_given, option] : {std::pair(given.percentile.has_value(), Setting::percentile),
                                          std::pair(given.calibration.has_value(), Setting::calibration)}) {
     if (!is_given) continue;
-    throw Error(
-        fmt::format("{}: this option does not apply with {}, which contains the scales", setting_name(option), cache));
+    throw Error(fmt::format("{0}: this option does not apply with {1}, which contains the scales\nRemove {0} or {1}",
+                            setting_name(option), cache));
   }
   if (has_any_data) return;
   for (const auto& [is_given, option] : {std::pair(static_cast<bool>(given.metric), Setting::metric),
                                          std::pair(given.max_drop.has_value(), Setting::max_drop),
                                          std::pair(options.limit_db.has_value(), Setting::limit_db)}) {
     if (!is_given) continue;
-    throw Error(fmt::format("{}: this option needs {} in addition to {}, to judge single layers", setting_name(option),
-                            data, cache));
+    throw Error(
+        fmt::format("{0}: this option needs {1} in addition to {2}, to judge single layers\nAdd {1}, or remove {0}",
+                    setting_name(option), data, cache));
   }
 }
 
@@ -111,18 +111,19 @@ void check_8_bits(const QuantizeOptions& options) {
   const std::string_view percentile = setting_name(Setting::percentile);
   if (given.percentile) {
     check_number(*given.percentile > 0 && *given.percentile <= 100, percentile, *given.percentile,
-                 "a number above 0, at most 100");
+                 "a number above 0 and at most 100");
   }
   const ThresholdMethod method = given.calibration.value_or(ThresholdMethod::percentile);
   if (method != ThresholdMethod::percentile && given.percentile) {
-    throw Error(fmt::format("{}: this option does not apply to {} {}", percentile, setting_name(Setting::calibration),
-                            to_string(method)));
+    throw Error(fmt::format("{0}: this option does not apply to {1} {2}\nRemove {0}", percentile,
+                            setting_name(Setting::calibration), to_string(method)));
   }
   check_from_0(setting_name(Setting::samples), static_cast<double>(given.samples));
   if (given.judged) check_positive(setting_name(Setting::judged), static_cast<double>(*given.judged));
   check_from_0(setting_name(Setting::max_drop), given.max_drop);
   if (given.rest == Precision::int8 || given.rest == Precision::f8) {
-    throw Error(fmt::format("{}: found a type of 8 bits; allowed are f16, bf16 and f32", setting_name(Setting::rest)));
+    throw Error(fmt::format("{}: found {}; the type must be f16, bf16 or f32", setting_name(Setting::rest),
+                            to_string(*given.rest)));
   }
   check_scales(options);
 }

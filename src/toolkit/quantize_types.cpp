@@ -68,9 +68,9 @@ bool keep_what_decides(const onnx::Model& model, const report::VerifyReport& rep
     if (output.equal() || value == nullptr) continue;
     for (const onnx::Node* node : nodes_before(*value, all)) {
       if (!jumps(*node)) continue;
-      const std::string reason =
-          fmt::format("{} is computed from it, and a small change of a number can change its result completely",
-                      onnx::describe(*node));
+      const std::string reason = fmt::format(
+          "{} is computed from this node's result, and a small change of an input can change its output completely",
+          onnx::describe(*node));
       for (const onnx::Node* decides : nodes_before(*node->output(), steps)) {
         if (!decides->is("Constant")) options.kept.emplace(quant::key_of(*decides), reason);
       }

@@ -23,8 +23,9 @@ std::size_t byte_count(const AnyTensor& tensor, const std::string& what) {
   std::size_t bytes = size_of(tensor.dtype);
   for (const std::int64_t size : tensor.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<std::size_t>(size), &bytes)) {
-      throw Error(fmt::format("{}: found the shape [{}]; allowed are sizes from 0 that fit in memory", what,
-                              fmt::join(tensor.shape, ", ")));
+      throw Error(
+          fmt::format("{}: found the shape [{}]; every size must be at least 0, and the tensor must fit in memory",
+                      what, fmt::join(tensor.shape, ", ")));
     }
   }
   return bytes;
@@ -34,8 +35,8 @@ template <class AnyTensor>
 void check(const AnyTensor& tensor, const std::string& what) {
   const std::size_t bytes = byte_count(tensor, what);
   if (tensor.data.size() == bytes) return;
-  throw Error(fmt::format("{}: found {} bytes of data; {} of the shape [{}] are {}", what, tensor.data.size(),
-                          to_string(tensor.dtype), fmt::join(tensor.shape, ", "), bytes));
+  throw Error(fmt::format("{}: found {} bytes of data; a tensor of type {} and shape [{}] has {} bytes", what,
+                          tensor.data.size(), to_string(tensor.dtype), fmt::join(tensor.shape, ", "), bytes));
 }
 
 constexpr std::array tensor_types{TensorType::f32,     TensorType::f16,     TensorType::bf16, TensorType::f64,
@@ -49,7 +50,8 @@ TensorType public_type(onnx::ElementType type, const std::string& what) {
   if (is_tensor_type(type)) return static_cast<TensorType>(type);
   std::vector<std::string> allowed;
   for (const TensorType known : tensor_types) allowed.push_back(to_string(known));
-  throw Error(fmt::format("{}: found {}; allowed are {}", what, onnx::to_string(type), fmt::join(allowed, ", ")));
+  throw Error(fmt::format("{}: found type {}; the type must be one of {}", what, onnx::to_string(type),
+                          fmt::join(allowed, ", ")));
 }
 
 /// Returns the tensor of an array, whose type is always a TensorType.
@@ -95,8 +97,8 @@ io::NpyArray choose(const io::NpzFile& archive, const std::string& input, const 
   if (archive.contains(name)) return archive.read(name);
   const std::vector<std::string> names = archive.names();
   if (wanted.empty() && names.size() == 1) return archive.read(names.front());
-  throw Error(fmt::format("{}: the file has no array {}; it has {}\nName one: {}=FILE.npz:ARRAY", what, name,
-                          fmt::join(names, ", "), input));
+  throw Error(fmt::format("{}: the file has no array '{}'; its arrays are {}\nSelect an array, as in {}=FILE.npz:ARRAY",
+                          what, name, fmt::join(names, ", "), input));
 }
 
 }  // namespace
@@ -132,7 +134,7 @@ runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& wh
 
 runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what) {
   if (!tensors.empty() && !views.empty()) {
-    throw Error(fmt::format("{0}: {0}_views has tensors too\nGive only one of the two", what));
+    throw Error(fmt::format("{0}: {0}_views contains tensors too\nSet only {0} or only {0}_views", what));
   }
   return to_internal(views.empty() ? views_of(tensors) : views, what);
 }
@@ -172,7 +174,7 @@ Tensor make_tensor(std::vector<std::int64_t> shape, const std::vector<float>& va
 
 std::vector<float> values_of(const Tensor& tensor) {
   if (tensor.dtype != TensorType::f32) {
-    throw Error(fmt::format("values_of: found a tensor of {}; allowed is f32", to_string(tensor.dtype)));
+    throw Error(fmt::format("values_of: found a tensor of type {}; the type must be f32", to_string(tensor.dtype)));
   }
   check(tensor, "values_of");
   std::vector<float> values(tensor.data.size() / sizeof(float));
@@ -194,7 +196,7 @@ Tensors read_tensors(const std::vector<std::string>& sources, std::string_view s
   Tensors tensors;
   const auto add = [&](const std::string& source, const std::string& name, io::NpyArray array) {
     if (!tensors.emplace(name, to_tensor(std::move(array))).second) {
-      throw Error(fmt::format("{} {}: {} is given twice\nGive each input once", setting, source, name));
+      throw Error(fmt::format("{} {}: input '{}' is specified twice\nSpecify each input once", setting, source, name));
     }
   };
   for (const std::string& source : sources) {
@@ -202,7 +204,8 @@ Tensors read_tensors(const std::vector<std::string>& sources, std::string_view s
     const auto [name, file, array] = parts_of(source);
     if (source.find('=') == std::string::npos) {
       if (!is_archive(source)) {
-        throw Error(fmt::format("{}: the name is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+        throw Error(fmt::format(
+            "{}: the name of the input is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
       }
       for (auto& [key, values] : io::read_npz(source)) add(source, key, std::move(values));
       continue;
@@ -213,7 +216,8 @@ Tensors read_tensors(const std::vector<std::string>& sources, std::string_view s
     }
     if (name.empty() || file.empty()) {
       throw Error(fmt::format(
-          "{}: the name or the file is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz", what));
+          "{}: the name of the input or the file is missing\nWrite NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz",
+          what));
     }
     if (is_archive(file)) {
       add(source, name, choose(io::NpzFile(file), name, array, what));
@@ -239,8 +243,9 @@ void write_tensors(const std::filesystem::path& file, const TensorViews& tensors
   if (arrays.size() != 1) {
     std::vector<std::string> names;
     for (const auto& [name, array] : arrays) names.push_back(name);
-    throw Error(fmt::format("{}: a .npy file contains one array, and there are {} tensors: {}\nEnd the name in .npz",
-                            file.string(), names.size(), fmt::join(names, ", ")));
+    throw Error(
+        fmt::format("{}: a .npy file contains one array, and there are {} tensors: {}\nChoose a name that ends in .npz",
+                    file.string(), names.size(), fmt::join(names, ", ")));
   }
   io::write_npy(file, arrays.begin()->second);
 }

@@ -35,7 +35,10 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                            std::optional<Precision> emulated) {
   const graft::onnx::Model& before = model_of(reference);
   const graft::onnx::Model& after = model_of(candidate);
-  if (emulated == Precision::f8) throw Error("found Precision::f8; allowed are f16, bf16 and int8");
+  if (emulated == Precision::f8)
+    throw Error(
+        "verify_layers: found Precision::f8; the emulated type must be Precision::f16, Precision::bf16 or "
+        "Precision::int8");
   graft::verify::VerifyOptions inner = engine_options(options);
   verify::LayerReport found;
   run_comparison(before, after, inner, options.engine, options.watch, {},
@@ -65,7 +68,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
 
 report::ReducedFiles reduced_files(const std::filesystem::path& candidate) {
   if (candidate.extension() != ".onnx") {
-    throw Error(fmt::format("{} {}: a reduced model is written as ONNX\nEnd the name in .onnx",
+    throw Error(fmt::format("{} {}: a reduced model is written as ONNX\nChoose a name that ends in .onnx",
                             setting_name(Setting::reduce), candidate.string()));
   }
   const auto sibling = [&](const char* end) {

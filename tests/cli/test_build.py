@@ -178,7 +178,7 @@ def test_a_refused_node_without_a_name_is_named_by_its_output(graft, tmp_path):
 def test_an_operator_with_a_slip_in_its_name_is_named(graft, tmp_path):
     model = save(tmp_path / "m.onnx", [helper.make_node("Rellu", ["x"], ["y"], name="n")], [("x", [2])], [("y", [2])])
     answer = graft("build", model, "-o", tmp_path / "e", "--target", "sm120", code=1)
-    assert "If you mean Relu with node 'n' (Rellu), set the node's operator type to Relu" in answer.err
+    assert "If node 'n' (Rellu) is meant to be ONNX's Relu, set the node's operator type to Relu" in answer.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

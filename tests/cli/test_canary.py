@@ -382,10 +382,10 @@ def test_plugins_come_along_and_take_the_place_of_functions(graft, tmp_path):
     [
         ([], "--output is required"),
         (["-o", "none/canary"], "mkdir -p none"),
-        (["-o", "canary", "--data", "image.npy"], "the name is missing"),
+        (["-o", "canary", "--data", "image.npy"], "the name of the input is missing"),
         (["-o", "canary", "--input", "images:1x3x8x6"], "images"),
         (["-o", "canary", "--input", "image:1x3x8x7"], "image"),
-        (["-o", "canary", "--plugin-lib", "missing.so"], "missing.so: it is not a file"),
+        (["-o", "canary", "--plugin-lib", "missing.so"], "missing.so: there is no regular file of this name"),
     ],
 )
 def test_what_is_refused_leaves_nothing(graft, network, tmp_path, arguments, said):
@@ -406,7 +406,7 @@ def test_a_network_without_an_output_of_fixed_size_is_refused(graft, tmp_path):
     path = save(tmp_path / "net.onnx", [helper.make_node("NonZero", ["x"], ["places"])], [("x", [4])], [output])
     answer = graft("canary", path, "-o", tmp_path / "canary", code=2)
     assert "no output that can be compared" in answer.err
-    assert "places: Graft cannot tell its size ahead" in answer.err
-    assert "A canary cannot check this model" in answer.err
+    assert "places: its size cannot be inferred" in answer.err
+    assert "A canary compares only outputs" in answer.err
     assert "--cut" not in answer.err, "the network cannot be cut"
     assert not (tmp_path / "canary").exists()

@@ -189,7 +189,7 @@ def test_the_pair_runs_and_is_compared_like_one_network(graft, detector, tmp_pat
         ["canary", pair, "-o", "folder"],
     ):
         answer = graft(*command, code=2)
-        assert f"Give that half: {tmp_path / 'out.onnx'}" in answer.err, answer.err
+        assert f"Pass this half: {tmp_path / 'out.onnx'}" in answer.err, answer.err
 
 
 def test_halves_that_were_changed_are_told_from_the_whole(graft, tmp_path):

@@ -144,7 +144,7 @@ def test_without_onnxruntime_openvino_answers_and_says_so(graft, tmp_path):
     answer = graft(*run, env=WITHOUT_ONNXRUNTIME, code=0)
     assert "on the CPU, by OpenVINO 20" in answer.out
     assert f"ran {model}: ONNX Runtime is not installed" in answer.err
-    assert "it is known to compute some forms of" in answer.err
+    assert "this engine is known to compute some forms of" in answer.err
     assert "-m pip install onnxruntime" in answer.err
     np.testing.assert_allclose(np.load(tmp_path / "out.npz")["y"], 1 / (1 + np.exp(-x)), rtol=1e-5)
     shown = graft(*run, "--json", env=WITHOUT_ONNXRUNTIME).json
@@ -292,7 +292,7 @@ def test_a_known_fault_of_an_engine_that_is_asked_for_is_said(graft, tmp_path):
     model = largest_in_regions(tmp_path / "regions.onnx")
     asked = graft("verify", model, model, "--engine", "openvino", "--json")
     assert "OpenVINO runs" in asked.json["left_out"][0]
-    assert "without --engine the other CPU engine would run it" in asked.json["left_out"][0]
+    assert "without --engine the other CPU engine would run the model" in asked.json["left_out"][0]
     missing = graft("verify", model, model, "--json", env=WITHOUT_ONNXRUNTIME)
     assert "ONNX Runtime is not installed" in missing.json["left_out"][0]
     assert "node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly" in missing.json["left_out"][0]

@@ -391,7 +391,8 @@ def test_convert_names_the_build_that_makes_plugins(graft, models, tmp_path):
 def test_build_says_what_it_builds_from_functions(graft, models, tmp_path):
     engine = ["-o", tmp_path / "e", "--target", "sm120"]
     said = (
-        "Snake is built from its function, as native layers: no loaded library has this operator; with --operators LIB"
+        "Snake is built from its function, as native layers, because no loaded library has this operator; load its "
+        "library with --operators LIB to run the operator as a plugin"
     )
     answer = graft("build", models[1], *engine, code=0)
     assert answer.err.count(said) == 1 and "TensorRT: Snake" not in answer.err, answer.err

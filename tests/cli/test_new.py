@@ -152,7 +152,7 @@ def test_a_word_of_c_gets_a_namespace_of_its_own(graft, tmp_path):
         (["my_ops", "--like", "convolution"], "elementwise,reduction,two_inputs,data_sizes"),
         (["my_ops", "--operator", "lower"], "upper-case letter"),
         (["my_ops", "--operator", "A-B"], "letters and digits"),
-        (["my_ops", "--operator", "Relu"], "ONNX has an operator of that name"),
+        (["my_ops", "--operator", "Relu"], "ONNX has an operator of this name"),
         (["my_ops", "--operator", "LeakyReLU"], "Graft has an operator"),
         (["my_ops", "--operator", "LReLU_TRT"], "letters and digits"),
         (["my_ops", "--operator", "Tests"], "`tests`"),
@@ -245,11 +245,11 @@ def test_a_line_that_is_a_comment_lists_nothing(graft, tmp_path, comment):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "with --operator the name of an operator to add to this project"),
+        ([], "set --operator to the name of an operator to add to this project"),
         (["--operator", "BetaSwish"], "my_ops.inc:2: the operator BetaSwish is listed already"),
         (["--operator", "BETASwish"], "my_ops.inc:2: the operator BETASwish is listed already"),
         (["--operator", "Mine"], "my_ops/mine: it exists already"),
-        (["--operator", "Relu"], "ONNX has an operator of that name"),
+        (["--operator", "Relu"], "ONNX has an operator of this name"),
         (["--operator", "Tests"], "`tests`"),
     ],
 )

@@ -47,7 +47,9 @@ def test_the_list_is_short(graft, operators):
 
 def test_an_unknown_one_may_be_of_ones_own(graft):
     answer = graft("ops", "BetaSwish", code=2)
-    assert "An operator of your own is found with --operators LIB" in " ".join(answer.err.split()), answer.err
+    assert "To find an operator of your own, load its library with --operators LIB" in " ".join(answer.err.split()), (
+        answer.err
+    )
 
 
 @pytest.mark.parametrize(("reader", "key", "name"), [("caffe", "layers", "type"), ("tensorflow", "operators", "name")])

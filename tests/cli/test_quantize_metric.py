@@ -116,7 +116,7 @@ def test_the_last_line_is_the_number(graft, converted, tmp_path, printed):
         ("echo accuracy: 0.98 # {}", ["is 'accuracy: 0.98'; it must be a finite number"]),
         ("echo 0.98 0.97 # {}", ["is '0.98 0.97'; it must be a finite number"]),
         ("echo nan # {}", ["is 'nan'; it must be a finite number"]),
-        ("echo lost >&2; : {}", ["its standard output is empty; the last line", "lost"]),
+        ("echo lost >&2; : {}", ["the standard output of the command is empty; its last line", "lost"]),
         ("", ["exit code 126"]),
     ],
 )

@@ -405,12 +405,14 @@ TEST(Settings, AreCalledByTheirFields) {
                 static_cast<void>(load(digits("digits.pb"), {.shapes = {{"nothing", {1}}}}));
               }),
               HasSubstr("ImportOptions::shapes: the network has no input 'nothing'"));
-  EXPECT_THAT(message_of([] {
-                const Model model = load(digits("digits.onnx"));
-                static_cast<void>(verify(model, model, {.relative = 0.1, .snr_db = 20}));
-              }),
-              HasSubstr("VerifyOptions::snr_db replaces the tolerance of each element\n"
-                        "Give either this or VerifyOptions::relative and VerifyOptions::absolute"));
+  EXPECT_THAT(
+      message_of([] {
+        const Model model = load(digits("digits.onnx"));
+        static_cast<void>(verify(model, model, {.relative = 0.1, .snr_db = 20}));
+      }),
+      HasSubstr("VerifyOptions::snr_db replaces the tolerance of each element, which VerifyOptions::relative and "
+                "VerifyOptions::absolute set\nSet either VerifyOptions::snr_db, or VerifyOptions::relative and "
+                "VerifyOptions::absolute"));
 }
 
 TEST(Run, GivesEveryOutput) {

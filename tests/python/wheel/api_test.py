@@ -340,7 +340,8 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
     words = [
         "shapes: the network has no input 'nothing'",
         "`graft inspect` without outputs",
-        "snr_db replaces the tolerance of each element\nGive either this or relative and absolute",
+        "snr_db replaces the tolerance of each element, which relative and absolute set\n"
+        "Set either snr_db, or relative and absolute",
         "keep nothing: no node",
         'quantize(precision="int8") writes such a model',
         "without shapes: image",
