@@ -1017,8 +1017,8 @@ def test_the_printed_build_has_one_shape_for_a_tensor_of_fixed_sizes(graft, tmp_
     node = helper.make_node("Reshape", ["x", "shape"], ["y"])
     model = save(tmp_path / "m.onnx", [node], [("x", [size, 6]), ("shape", INT64, [2])], [("y", [None, None])])
     (step,) = graft("inspect", model, "--probe", "none", "--json").json["next"]
-    assert ("an engine has only one such shape" in step["why"]) == has_one_shape
-    assert ("replace the range with the smallest, usual and largest" in step["why"]) != has_one_shape
+    assert ("an engine supports only one such shape" in step["why"]) == has_one_shape
+    assert ("replace the range with the minimum, optimum and maximum" in step["why"]) != has_one_shape
 
 
 def test_no_build_is_printed_for_sizes_that_the_network_cannot_compute(graft, tmp_path):

@@ -145,7 +145,9 @@ def test_one_percent_behind_any_node_is_pinned_to_it(graft, sixty, tmp_path, par
         output = next(layer for layer in answer.json["layers"] if layer["is_output"])
         # A normalization may remove the error again: the outputs determine the exit code, not internal tensors.
         assert answer.code == (0 if output["equal"] else 1), f"{position} {node.op_type}: {answer.out}{answer.err}"
-        assert ("tensors inside differ" in answer.err or "1 tensor inside differs" in answer.err) == output["equal"]
+        assert (
+            "tensors inside the network differ" in answer.err or "1 tensor inside the network differs" in answer.err
+        ) == output["equal"]
         first = answer.json["first_divergence"]
         assert first is not None, f"{position} {node.op_type}: nothing found"
         assert first["candidate"] == node.output[0], f"{position} {node.op_type}: {first}"
@@ -340,7 +342,7 @@ def test_the_outputs_decide_on_the_exit_code(graft, tmp_path, factor, code):
     assert answer.code == code
     assert answer.json["equal"] == (code == 0)
     assert answer.json["first_divergence"]["candidate"] == "scores"
-    warning = "the outputs are the same, so the exit code is 0; 1 tensor inside differs, first 'scores' by node 'scale'"
+    warning = "the outputs are the same, so the exit code is 0; 1 tensor inside the network differs, first 'scores' by node 'scale'"
     assert (warning in " ".join(answer.err.split())) == (code == 0)
 
 

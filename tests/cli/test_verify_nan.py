@@ -205,7 +205,7 @@ def test_what_is_empty_on_synthetic_inputs_names_the_range(graft, tmp_path):
     )
     answer = graft("verify", path, path, "--range", "x=0.1..0.9", code=1)
     assert run(path, np.full(3, 0.9, np.float32)).size == 0
-    expected = "it is empty in all runs; use real inputs with --data, or other numbers, for example --range NAME=1..5"
+    expected = "it is empty in all runs; use real inputs with --data, or other values, for example --range NAME=1..5"
     assert f"output 'y' was not compared: {expected}" in " ".join(answer.err.split())
     assert run(path, np.full(3, 1, np.float32)).size == 1
     assert graft("verify", path, path, "--range", "x=1..5").code == 0

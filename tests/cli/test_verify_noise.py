@@ -110,7 +110,7 @@ def test_ranges_are_inferred_given_and_refused(graft, tmp_path):
     answer = graft("verify", path, path, "--json", "--layers").json
     assert answer["ranges"]["x"]["highest"] == 255 and "scale" in answer["ranges"]["x"]["why"]
     assert 0.5 < answer["layers"][0]["reference_range"]["highest"] <= 1
-    assert "synthetic 'x' is 0 to 255, since node 'scale'" in graft("verify", path, path).out
+    assert "synthetic input 'x' has values from 0 to 255, since node 'scale'" in graft("verify", path, path).out
     answer = graft("verify", path, path, "--json", "--layers", "--range", "x=510..765").json
     assert (
         2 <= answer["layers"][0]["reference_range"]["lowest"] <= answer["layers"][0]["reference_range"]["highest"] <= 3

@@ -102,9 +102,13 @@ def test_synthetic_boxes_overlap_and_their_scores_pass(graft, tmp_path):
     assert sum(differ(paths, **inputs) for inputs in runs) > 10
     answer = graft("verify", *paths, "--seeds", "20", code=1)
     out = " ".join(answer.out.split())
-    assert "synthetic 'b' is 0 to 1, since node 'NonMaxSuppression_0' (NonMaxSuppression) reads boxes" in out
     assert (
-        "synthetic 's' is 49 to 51, since node 'NonMaxSuppression_0' (NonMaxSuppression) selects scores above 50" in out
+        "synthetic input 'b' has values from 0 to 1, since node 'NonMaxSuppression_0' (NonMaxSuppression) reads boxes"
+        in out
+    )
+    assert (
+        "synthetic input 's' has values from 49 to 51, since node 'NonMaxSuppression_0' (NonMaxSuppression) selects scores above 50"
+        in out
     )
 
 
@@ -627,8 +631,9 @@ def test_narrowed_integers_say_what_was_tried(graft, tmp_path):
         bias=WEIGHT[:2],
     )
     answer = graft("verify", path, path, code=0)
-    assert "synthetic 'times' is 1 to 1, since the network did not run with 0 to 3, 0 to 1" in " ".join(
-        answer.out.split()
+    assert (
+        "synthetic input 'times' has values from 1 to 1, since the network did not run with 0 to 3, 0 to 1"
+        in " ".join(answer.out.split())
     )
 
 

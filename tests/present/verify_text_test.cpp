@@ -37,10 +37,11 @@ std::string warning_for(double last, const std::string& why_unconfirmed, const s
 }
 
 TEST(VerifyText, a_second_engine_is_to_be_installed_only_where_there_is_none) {
-  const auto install = HasSubstr("if ONNX Runtime is missing, install it with python3 -m pip install onnxruntime");
+  const auto install =
+      HasSubstr("if ONNX Runtime is not installed, install it with python3 -m pip install onnxruntime");
   EXPECT_THAT(warning_for(4.2, ""), install);
   EXPECT_THAT(warning_for(4.2, "", "ONNX Runtime 1.31.1"),
-              HasSubstr("if OpenVINO is missing, install it with python3 -m pip install openvino"));
+              HasSubstr("if OpenVINO is not installed, install it with python3 -m pip install openvino"));
   const std::string why = "another engine cannot confirm this: it cannot run the reference";
   EXPECT_THAT(warning_for(4.2, why), Not(HasSubstr("pip install")));
   EXPECT_THAT(warning_for(4.2, why), HasSubstr(why));

@@ -105,11 +105,12 @@ std::vector<Chart> charts_of(const OperatorTimes& times) {
   const auto is_small = [](const CaseTimes& row) { return row.warm_us.value_or(Number()).has_value(); };
   Chart arithmetic{
       .title = "Arithmetic, TFLOP/s",
-      .note = on_gpu ? "The mark is the speed that the bandwidth of a copy and a large matrix product allow." : "",
+      .note =
+          on_gpu ? "The mark is the speed that the bandwidth of a copy and a large matrix multiplication allow." : "",
       .figure = &CaseTimes::tflop_s,
       .digits = on_gpu ? 0 : 3,
       .line = product_speed(times, "f16"),
-      .line_title = "f16 matrix product",
+      .line_title = "f16 matrix multiplication",
       .takes = computes,
       .mark = no_mark};
   if (!on_gpu) {

@@ -51,7 +51,7 @@ html::Report layers_page(const toolkit::LayersResult& result) {
   html::Report page = new_comparison_page(result, result.verdict());
   if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
   if (const std::string hidden = hidden_difference_text(result); !hidden.empty()) {
-    page.summary.push_back({"inside", hidden});
+    page.summary.push_back({"internal tensors", hidden});
   }
   add_comparison(page, result.candidate, tensors_of(result), result.problems);
   return page;

@@ -131,7 +131,8 @@ std::string cut_warning(const toolkit::CutResult& result) {
     text += "the halves were not compared with the whole network\n";
   }
   return text +
-         "Run this half in a runtime that supports all its nodes, or in ONNX Runtime with a library of these operators";
+         "Run this half in a runtime that supports all its nodes, or in ONNX Runtime with a custom-operator library "
+         "that contains these operators";
 }
 
 }  // namespace graft::present

@@ -135,9 +135,9 @@ std::string few_names(const std::vector<NodeRef>& nodes) {
 Listing::Line line_of(const FailingPart& part) {
   const std::string who = part.nodes.size() == 1
                               ? describe(part.failing_node())
-                              : fmt::format("these nodes together: {}", fmt::join(names_of(part.nodes), ", "));
+                              : fmt::format("these nodes together ({})", fmt::join(names_of(part.nodes), ", "));
   std::string rest =
-      fmt::format(": {}; {}, {}", count_text(part.node_count, "node"), who, report::what_happened(part.support));
+      fmt::format(": {}; {}: {}", count_text(part.node_count, "node"), who, report::what_happened(part.support));
   if (part.inside) rest += fmt::format(", inside {}", describe(part.nodes.front()));
   if (!part.alike.empty()) rest += fmt::format("; {} similar parts: {}", part.alike.size(), few_names(part.alike));
   for (std::size_t i = 0; i < part.shapes.size(); ++i) {
@@ -184,7 +184,7 @@ std::string answered_by(const report::InspectReport& report) {
     return fmt::format("{} parsed {}, and did not build it: {}", who, what, answer.not_built);
   }
   if (answer.judge == report::Judge::parser) {
-    return fmt::format("{} parsed the model, and the build was not tried: --probe builder tries it", who);
+    return fmt::format("{} parsed the model, and the build was not tried: --probe builder tries the build", who);
   }
   return fmt::format("{} did not build {}{}", who, what, failing_shapes_text(answer.failing_shapes));
 }
@@ -224,17 +224,16 @@ Listing probe_text(const report::InspectReport& report) {
   const report::ProbeSummary& answer = *report.probe;
   for (const FailingPart& part : answer.reduced) listing.add(line_of(part));
   if (!answer.not_reduced.empty()) {
-    listing.add(
-        fmt::format("not written: {}; at most {} files are written: fix their nodes and inspect the model again",
-                    few_names(answer.not_reduced), report::most_reduced));
+    listing.add(fmt::format(
+        "not written: {}; at most {} files are written: fix the nodes in these files and inspect the model again",
+        few_names(answer.not_reduced), report::most_reduced));
   }
   if (answer.unanswered > 0) {
     listing.add(fmt::format("the budget is used up, and {} not judged: --max-builds and --max-seconds allow more",
                             answer.unanswered == 1 ? "1 node is" : fmt::format("{} nodes are", answer.unanswered)));
   }
   if (answer.pieces > 1) {
-    listing.add(
-        fmt::format("the nodes that build were built in {} separate parts, and not all together", answer.pieces));
+    listing.add(fmt::format("the accepted nodes were built in {} separate parts, and not all together", answer.pieces));
   }
   const std::string parses = answer.trials.parses == 0 ? "" : count_text(answer.trials.parses, "parse") + ", ";
   listing.add(fmt::format("{} ran: {}{}, {}, {:.1f} s", answer.tensorrt.title(), parses,
@@ -252,11 +251,12 @@ Listing probe_text(const report::InspectReport& report) {
 std::string nothing_reduced_text(const report::InspectReport& report, const std::string& file) {
   const auto bad = std::count_if(report.nodes.begin(), report.nodes.end(),
                                  [](const report::NodeSupport& node) { return report::is_bad(node.support); });
-  return fmt::format("--reduce {}: nothing is written, because TensorRT{} accepts the whole model{}", file,
-                     report.probe->judge == report::Judge::parser ? "'s parser" : "",
-                     bad == 0 ? ""
-                              : fmt::format("; by the rules, its builder does not accept {}: --probe builder tries it",
-                                            count_text(static_cast<std::size_t>(bad), "node")));
+  return fmt::format(
+      "--reduce {}: nothing is written, because TensorRT{} accepts the whole model{}", file,
+      report.probe->judge == report::Judge::parser ? "'s parser" : "",
+      bad == 0 ? ""
+               : fmt::format("; by the rules, its builder does not accept {}: --probe builder runs the builder",
+                             count_text(static_cast<std::size_t>(bad), "node")));
 }
 
 }  // namespace graft::present

@@ -136,12 +136,10 @@ void add_first(Listing& text, const report::LayersReport& report) {
     return;
   }
   if (!report.first) {
-    text.add(
-        {{"no first divergence", Color::caution},
-         fmt::format(
-             ": each node computes the same as the reference for the reference's inputs; errors accumulate, and exceed "
-             "the tolerance first in '{}'",
-             name_of(*different))});
+    text.add({{"no first divergence", Color::caution},
+              fmt::format(": each node computes the same as the reference if both read the reference's inputs; the "
+                          "errors accumulate and first exceed the tolerance in '{}'",
+                          name_of(*different))});
     return;
   }
   const report::ComparedLayer& layer = report.layers[report.first->layer];
@@ -160,18 +158,21 @@ void add_first(Listing& text, const report::LayersReport& report) {
 void add_nan(Listing& text, const report::LayersReport& report) {
   if (!report.nan_begins) return;
   const report::ComparedLayer& layer = report.layers[*report.nan_begins];
-  text.add(
-      {{"NaN begins", Color::bad},
-       fmt::format(": '{}', by {}: {} in the reference and {} in the candidate of {} elements, computed from tensors "
-                   "without NaN",
-                   name_of(layer), describe(layer.candidate_node), layer.reference_range.nan, layer.candidate_range.nan,
-                   layer.reference_range.count)});
+  text.add({{"NaN begins", Color::bad},
+            fmt::format(": '{}', by {}: {} elements of the reference and {} of the candidate are NaN, of {} elements, "
+                        "computed from tensors without NaN",
+                        name_of(layer), describe(layer.candidate_node), layer.reference_range.nan,
+                        layer.candidate_range.nan, layer.reference_range.count)});
 }
 
 Listing failure_text(const report::Failure& failure) {
   Listing text;
-  text.add({{"the candidate does not run", Color::bad},
-            fmt::format(": {}", failure.node ? describe(*failure.node) : "no single node fails")});
+  text.add(
+      {{"the candidate does not run", Color::bad},
+       fmt::format(": {}",
+                   failure.node
+                       ? describe(*failure.node)
+                       : "the error cannot be attributed to a node, because no part of the model fails by itself")});
   Table table;
   table.add({{"why", Color::faint}, failure.message});
   if (!failure.nodes.empty()) add_nodes(table, "fails with", failure.nodes);
@@ -217,7 +218,7 @@ void add_not_compared(Listing& text, const report::LayersReport& report) {
   }
   for (const auto& [why, tensors] : names) {
     text.add({{"not compared", Color::caution},
-              fmt::format(": {}, as '{}': {}", count_text(tensors.size(), "tensor"), tensors.front(), why)});
+              fmt::format(": {}, for example '{}': {}", count_text(tensors.size(), "tensor"), tensors.front(), why)});
   }
 }
 
@@ -242,7 +243,7 @@ std::vector<std::string> difference_texts(const report::Divergence& first) {
   if (texts.size() <= few) return texts;
   const std::size_t more = texts.size() - few;
   texts.resize(few);
-  texts.push_back(fmt::format("{} more: --json has them", more));
+  texts.push_back(fmt::format("{} more differences: --json has all differences", more));
   return texts;
 }
 
@@ -262,9 +263,9 @@ std::string hidden_difference_text(const report::LayersReport& report) {
   const report::ComparedLayer& first = report.first ? report.layers[report.first->layer] : *different;
   const auto count = static_cast<std::size_t>(std::count_if(
       report.layers.begin(), report.layers.end(), [](const report::ComparedLayer& layer) { return !layer.equal(); }));
-  return fmt::format("the outputs are the same, so the exit code is 0; {} inside differ{}, first '{}' by {}",
-                     count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first),
-                     describe(first.candidate_node));
+  return fmt::format(
+      "the outputs are the same, so the exit code is 0; {} inside the network differ{}, first '{}' by {}",
+      count_text(count, "tensor"), count == 1 ? "s" : "", name_of(first), describe(first.candidate_node));
 }
 
 Listing layers_text(const report::LayersReport& report, bool verbose) {

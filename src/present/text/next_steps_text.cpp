@@ -74,14 +74,14 @@ std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<s
   std::string note;
   if (!names.empty()) {
     note += fmt::format(
-        "; the values of {} decide sizes: replace the range{} with the smallest, usual and largest values that the "
-        "network will receive",
+        "; the values of {} determine sizes: replace the range{} with the minimum, optimum and maximum of the values "
+        "that the network will receive",
         fmt::join(names, ", "), names.size() == 1 ? "" : "s");
   }
   for (const std::string& name : inputs_with_range(needs.shapes_of_fixed_tensors, ranges)) {
     note += fmt::format(
-        "; the values of {0} are the shape for a tensor of fixed sizes, and an engine has only one such shape: give "
-        "the one that the network will receive as the smallest, usual and largest values of {0}",
+        "; the values of {0} are the shape of a tensor with fixed sizes, and an engine supports only one such shape: "
+        "set the minimum, optimum and maximum of {0} to the shape that the network will receive",
         name);
   }
   return note;
@@ -201,7 +201,7 @@ std::string convert_command(const report::ConvertReport& report, const Repeated&
 /// Returns the command that explains the rules that could not be applied.
 NextCommand next_for_rules(const report::ConvertReport& report, bool cuts) {
   return {convert_command(report, {.cuts = cuts, .explains = true}),
-          "explains each rule; correct the rules that could not be done, or mark them as optional"};
+          "explains each rule; correct the rules that could not be applied, or mark them as optional"};
 }
 
 /// Returns the next command after a conversion whose result TensorRT does not run, or may not run.
@@ -228,7 +228,7 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
   });
   if (report.can_be_cut) {
     return {convert_command(report, {.cuts = true}),
-            fmt::format("two halves: one for TensorRT, and one for the host with the nodes that {}",
+            fmt::format("writes two halves: one for TensorRT, and one for the host with the nodes that {}",
                         report::problem_text(bad, wrong))};
   }
   if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
@@ -290,7 +290,7 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
                 report.may_run_in_onnxruntime ? ", or run it in another runtime, such as ONNX Runtime" : "")};
       }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
-              fmt::format("two halves: one for TensorRT, and one for the host with {} that {}", nodes,
+              fmt::format("writes two halves: one for TensorRT, and one for the host with {} that {}", nodes,
                           report::problem_text(step.nodes, step.wrong))};
     case Kind::write: {
       const NodeRef& node = report.nodes[step.first].node;
@@ -305,7 +305,7 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
     case Kind::build: {
       if (report.probe && !report.probe->built && !report.probe->failing_shapes.empty()) {
         return {"",
-                "TensorRT did not build the model for the sizes that Graft tried: give the sizes that you need with "
+                "TensorRT did not build the model for the sizes that Graft tried: set the sizes that you need with "
                 "--shapes NAME=MIN..OPT..MAX"};
       }
       const std::string why = why_to_build(report.probe.has_value(), report.is_built_as_it_is());

@@ -104,7 +104,7 @@ Listing operator_text(const report::OperatorFacts& facts) {
   if (facts.onnx_name) {
     const std::string inputs =
         facts.onnx_inputs.empty() ? "" : fmt::format("inputs {}", fmt::join(facts.onnx_inputs, ","));
-    drop_ins.add({{*facts.onnx_name, Color::strong}, inputs, "ONNX, for a TensorRT that has no such layer"});
+    drop_ins.add({{*facts.onnx_name, Color::strong}, inputs, "ONNX, for releases of TensorRT without this layer"});
   }
   section("Stands in for", drop_ins);
   Table why;

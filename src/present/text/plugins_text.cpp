@@ -116,7 +116,7 @@ Listing checks_text(const report::PluginsReport& report, bool verbose) {
   if (const std::vector<LeftOut> left_out = left_out_checks(report); !left_out.empty()) {
     listing.add("");
     listing.add(verbose ? "Checks that were not made:"
-                        : "Checks that were not made (-v has the reason of each creator):");
+                        : "Checks that were not made (-v shows the reason for each creator):");
     Table reasons;
     for (const LeftOut& each : left_out) {
       reasons.add({{each.check, Color::strong},
@@ -127,7 +127,7 @@ Listing checks_text(const report::PluginsReport& report, bool verbose) {
   }
   listing.add("");
   const bool builds = report.tensorrt.flavor != "lean";
-  listing.add(fmt::format("Checked: the answers of creators and plugins{}.",
+  listing.add(fmt::format("Checked: the return values of creators and plugins{}.",
                           builds ? ", and whether an engine with each builds" : ""));
   listing.add(
       "Not checked: the results of the kernels. On a machine with a GPU, `graft canary` compares them in a network,");

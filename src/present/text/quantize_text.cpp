@@ -169,9 +169,8 @@ std::string missed_limit_text(const QuantizeReport& report) {
     return missed + "\n--limit 20 keeps layers in f32 until each output has 20 dB; a lower --limit accepts less" + next;
   }
   if (report.has_8_bits()) {
-    return fmt::format(
-        "the outputs miss the limit whichever layer is in {}; the written model is the best with such a layer{}",
-        to_string(report.precision), next);
+    return fmt::format("every tried model with layers in {} misses the limit; the written model is the best of them{}",
+                       to_string(report.precision), next);
   }
   return fmt::format(
       "an output has a signal-to-noise ratio below {:g} dB, and keeping more nodes in f32 does not help\n--limit sets "
@@ -196,7 +195,7 @@ std::string quality_text(const report::OutputFigures& output) {
                                  : fmt::format("{} of {} elements differ", output.differing, output.elements);
   }
   if (output.not_finite != 0) {
-    return fmt::format("{} of {} elements NaN or infinite", output.not_finite, output.elements);
+    return fmt::format("{} of {} elements are NaN or infinite", output.not_finite, output.elements);
   }
   std::string text = output.snr_db               ? fmt::format("SNR {:.1f} dB", *output.snr_db)
                      : output.largest_error == 0 ? std::string("no difference")

@@ -57,12 +57,14 @@ Listing inputs_text(const report::ComparedModels& models) {
                        models.ran_in.empty() ? "" : ", computed by ", models.ran_in),
            Color::faint);
   for (const auto& [name, range] : models.ranges) {
-    text.add(fmt::format("synthetic '{}' is {:g} to {:g}{}", name, range.lowest, range.highest,
+    text.add(fmt::format("synthetic input '{}' has values from {:g} to {:g}{}", name, range.lowest, range.highest,
                          range.why.empty() ? "" : ", since " + range.why),
              Color::faint);
   }
   for (const std::string& name : models.large_integers) {
-    text.add(fmt::format("synthetic '{}' is 0 to 3 in the first run, and has integers of any size in the others", name),
+    text.add(fmt::format("synthetic input '{}' has integers from 0 to 3 in the first run, and integers of any size in "
+                         "the other runs",
+                         name),
              Color::faint);
   }
   if (!models.why_sizes.empty()) text.add(models.why_sizes, Color::faint);
@@ -103,13 +105,13 @@ std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tenso
   if (unconfirmed.empty() && found->floor->needs_confirmation) {
     const bool ran_in_onnxruntime = ran_in.find("ONNX Runtime") != std::string::npos;
     unconfirmed = fmt::format(
-        "no second CPU engine confirms this: leave --engine out, and if {} is missing, install it with "
-        "python3 -m pip install {}",
+        "no second CPU engine confirms this: omit --engine, and if {0} is not installed, install it with python3 -m "
+        "pip install {1}",
         ran_in_onnxruntime ? "OpenVINO" : "ONNX Runtime", ran_in_onnxruntime ? "openvino" : "onnxruntime");
   }
   if (!unconfirmed.empty()) unconfirmed.insert(0, "; ");
   return {fmt::format("the comparison of '{}' is weak: {}{}; {}", found->reference, found->floor->text, unconfirmed,
-                      has_data ? "the given data are badly conditioned for this network"
+                      has_data ? "the given data are badly conditioned for this network: use other data"
                                : "synthetic inputs are badly conditioned here: use real inputs with --data, or set "
                                  "their range with --range")};
 }
@@ -118,9 +120,9 @@ std::string nothing_compared_warning(const std::string& name, const std::string&
                                      bool is_empty, const report::Difference& worst, bool has_data) {
   // noise_warnings shows the figures of a tensor that is lost in noise.
   return fmt::format("{}; {}", report::nothing_compared_text(name, why, is_lost_in_noise, is_empty, worst),
-                     !why.empty() ? "to compare it, make these numbers an input of both models"
+                     !why.empty() ? "to compare the tensor, make these random values an input of both models"
                      : has_data   ? "use other data"
-                     : is_empty   ? "use real inputs with --data, or other numbers, for example --range NAME=1..5"
+                     : is_empty   ? "use real inputs with --data, or other values, for example --range NAME=1..5"
                                   : "use real inputs with --data, or set their range with --range");
 }
 
@@ -129,7 +131,8 @@ std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_q
   // calibrated.
   if (verdict != report::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {
-      "the candidate was calibrated for real inputs, and these are synthetic: use real inputs with --data before this "
+      "the candidate was calibrated for real inputs, and these inputs are synthetic: use real inputs with --data "
+      "before this "
       "difference counts as an error"};
 }
 
