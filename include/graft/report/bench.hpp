@@ -33,9 +33,10 @@ struct ModelTimes {
   static constexpr auto fields() {
     return std::tuple{
         field("model", &ModelTimes::model, "The file of the model."),
-        field("device", &ModelTimes::device, "'cpu'."),
+        field("device", &ModelTimes::device, "Always 'cpu'."),
         field("inputs", &ModelTimes::shapes, "The shapes of the inputs, which are synthetic."),
-        field("why_sizes", &ModelTimes::why_sizes, "The reason for sizes of inputs that were not given, or empty."),
+        field("why_sizes", &ModelTimes::why_sizes,
+              "Why these sizes were chosen for inputs whose sizes were not specified, or empty."),
         field("runs", &ModelTimes::runs, "The number of runs."),
         field("median_ms", &ModelTimes::median_ms, "The median of the times in milliseconds."),
         field("fastest_ms", &ModelTimes::fastest_ms, "The shortest time in milliseconds."),
@@ -73,8 +74,9 @@ struct SpeedToReach {
 
   static constexpr auto fields() {
     return std::tuple{
-        field("of_copy", &SpeedToReach::of_copy, "The traffic per second, as a fraction of a copy's; 0: no target."),
-        field("of_eager", &SpeedToReach::of_eager, "The speed as a fraction of PyTorch's; 0: no target.")};
+        field("of_copy", &SpeedToReach::of_copy,
+              "The memory traffic per second, as a fraction of the bandwidth of a copy; 0: no target."),
+        field("of_eager", &SpeedToReach::of_eager, "The speed as a fraction of the speed of PyTorch; 0: no target.")};
   }
 };
 
@@ -94,7 +96,8 @@ struct PeerTimes {
     return field_if_any("failed", &PeerTimes::failed, "Why the case did not run, in place of the measurements.");
   }
   static constexpr auto of_copy_field() {
-    return field_if_any("of_copy", &PeerTimes::of_copy, "The traffic per second, as a fraction of a copy's.");
+    return field_if_any("of_copy", &PeerTimes::of_copy,
+                        "The memory traffic per second, as a fraction of the bandwidth of a copy.");
   }
   static constexpr auto tflop_s_field() {
     return field_if_any("tflop_s", &PeerTimes::tflop_s,
@@ -135,7 +138,8 @@ struct CaseTimes : PeerTimes {
   static constexpr auto fields() {
     return std::tuple{
         field("attributes", &CaseTimes::attributes, "The attributes of the operator."),
-        field("bytes", &CaseTimes::bytes, "The traffic: every input is read once and every output written once."),
+        field("bytes", &CaseTimes::bytes,
+              "The memory traffic in bytes: every input is read once and every output is written once."),
         field("choose_variant", &CaseTimes::choose_variant,
               "Whether the fastest variant is timed, as TensorRT chooses it."),
         field("difference", &CaseTimes::difference,
@@ -145,8 +149,8 @@ struct CaseTimes : PeerTimes {
         failed_field(),
         field("index", &CaseTimes::index, "The position in the list of cases."),
         field("inputs", &CaseTimes::inputs, "The inputs."),
-        field("missed", &CaseTimes::missed, "The names of the figures that were not reached."),
-        field("misses", &CaseTimes::misses, "Sentences about the figures that were not reached."),
+        field("missed", &CaseTimes::missed, "The names of the targets that were missed."),
+        field("misses", &CaseTimes::misses, "One sentence for each target that was missed."),
         field("name", &CaseTimes::name, "The name of the case: operator, type, shapes and attributes."),
         of_copy_field(),
         field("operations", &CaseTimes::operations, "The number of operations; 0 where memory sets the limit."),
@@ -155,7 +159,7 @@ struct CaseTimes : PeerTimes {
         field("peers", &CaseTimes::peers, "The times of 'eager', 'compiled' and 'onnxruntime'."),
         field("seconds", &CaseTimes::seconds, "The time of the measurement."),
         tflop_s_field(),
-        field("to_reach", &CaseTimes::to_reach, "The speed to reach."),
+        field("to_reach", &CaseTimes::to_reach, "The required speed."),
         us_field(),
         field_if_any("variant", &CaseTimes::variant, "The variant of the kernel."),
         warm_us_field(),
@@ -182,13 +186,13 @@ struct RandomSpeed {
         field("cases", &RandomSpeed::cases, "The number of cases with a peer."),
         field("geometric_mean", &RandomSpeed::geometric_mean,
               "The geometric mean of the fastest peer's cold time divided by the operator's."),
-        field("mean_to_reach", &RandomSpeed::mean_to_reach, "The geometric mean to reach."),
+        field("mean_to_reach", &RandomSpeed::mean_to_reach, "The required geometric mean."),
         field("op", "operator", &RandomSpeed::op, "The operator."),
         field("reaches", &RandomSpeed::reaches, "Whether the mean and the worst case are reached."),
         field("worst", &RandomSpeed::worst, "The smallest ratio."),
         field("worst_case", &RandomSpeed::worst_case, "The name of the case with this ratio."),
         field("worst_peer", &RandomSpeed::worst_peer, "The fastest peer in this case."),
-        field("worst_to_reach", &RandomSpeed::worst_to_reach, "The ratio that every case has to reach."),
+        field("worst_to_reach", &RandomSpeed::worst_to_reach, "The required ratio of every case."),
     };
   }
 };
@@ -234,8 +238,9 @@ struct OperatorTimes {
               "The time of an empty kernel in microseconds; null on the CPU."),
         field("graft", &OperatorTimes::graft, "The version of Graft."),
         field("left_out", &OperatorTimes::left_out, "The names of the cases that the time limit left out."),
-        field_if_any("matmul_tflop_s", &OperatorTimes::matmul_tflop_s,
-                     "On a GPU: the speed of a product of matrices with 8192 rows and columns in PyTorch, by type."),
+        field_if_any(
+            "matmul_tflop_s", &OperatorTimes::matmul_tflop_s,
+            "On a GPU: the speed of a multiplication of matrices with 8192 rows and columns in PyTorch, by type."),
         field_if_any("missing", &OperatorTimes::missing, "On the CPU: the peers that are not installed."),
         field("name", &OperatorTimes::name, "The name of the GPU or of the processor."),
         field_if_any("onnxruntime", &OperatorTimes::onnxruntime, "The version of ONNX Runtime, if it was timed."),
@@ -245,7 +250,7 @@ struct OperatorTimes {
         field_if_any("threads", &OperatorTimes::threads, "On the CPU: the number of threads."),
         field_if_any("torch", &OperatorTimes::torch, "The version of PyTorch, if it was timed."),
         field("wrong", &OperatorTimes::wrong,
-              "The names of the cases that failed or computed another result than the peer."),
+              "The names of the cases that failed or whose result differs from the result of the peer."),
     };
   }
 };

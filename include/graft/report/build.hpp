@@ -97,9 +97,10 @@ struct BuilderOptions {
   static constexpr auto fields() {
     return std::tuple{
         field_if_any("dla", &BuilderOptions::dla, "The core of the DLA that runs the layers."),
-        field_if_any("embed_plugins", &BuilderOptions::embed_plugins, "True: the engine has the plugin libraries."),
+        field_if_any("embed_plugins", &BuilderOptions::embed_plugins,
+                     "True: the engine contains the plugin libraries."),
         field_if_any("exclude_lean_runtime", &BuilderOptions::exclude_lean_runtime,
-                     "True: the engine does not have the lean runtime."),
+                     "True: the engine does not contain the lean runtime."),
         field_if_any("gpu_fallback", &BuilderOptions::gpu_fallback,
                      "True: the GPU runs layers that the DLA does not support."),
         field_if_any("input_formats", &BuilderOptions::input_formats, "Formats of inputs: 'x=f16:hwc8+linear'."),
@@ -110,7 +111,7 @@ struct BuilderOptions {
                      "The information about its layers that the engine contains: 'none', 'layer_names_only' or "
                      "'detailed'."),
         field_if_any("refit", &BuilderOptions::refit, "True: the weights of the engine can be replaced later."),
-        field_if_any("strip_weights", &BuilderOptions::strip_weights, "True: the engine does not have the weights."),
+        field_if_any("strip_weights", &BuilderOptions::strip_weights, "True: the engine does not contain the weights."),
         field("tf32", &BuilderOptions::tf32, "Whether f32 layers may compute in TF32."),
         field_if_any("version_compatible", &BuilderOptions::version_compatible,
                      "True: later versions of TensorRT load the engine."),
@@ -136,10 +137,10 @@ struct BuildDevice {
   std::int64_t number = 0;
 
   static constexpr auto fields() {
-    return std::tuple{
-        field("compute_capability", &BuildDevice::compute_capability, "Its compute capability, such as '8.9'."),
-        field("name", &BuildDevice::name, "The name of the GPU."),
-        field("number", &BuildDevice::number, "Its CUDA index.")};
+    return std::tuple{field("compute_capability", &BuildDevice::compute_capability,
+                            "The compute capability of the GPU, such as '8.9'."),
+                      field("name", &BuildDevice::name, "The name of the GPU."),
+                      field("number", &BuildDevice::number, "The CUDA index of the GPU.")};
   }
 };
 
@@ -186,7 +187,7 @@ struct BuiltEngine {
         field(nullptr, "inspector", &BuiltEngine::inspector,
               "Always null: `graft build` does not run TensorRT's engine inspector for it."),
         field(nullptr, "model", &BuiltEngine::model, "The model's file."),
-        field(nullptr, "network", &BuiltEngine::network, "The network that TensorRT's parser made of the model."),
+        field(nullptr, "network", &BuiltEngine::network, "The network that TensorRT's parser created from the model."),
         field("layers", nullptr, &BuiltEngine::layer_count, "The number of layers of the engine."),
         field("plugins", nullptr, &BuiltEngine::plugins, "The layers of the engine that are plugins."),
         field(nullptr, "options", &BuiltEngine::options, "The options of TensorRT's builder."),
@@ -196,7 +197,8 @@ struct BuiltEngine {
         field("seconds", &BuiltEngine::seconds,
               "The time of the build in seconds, including the start of TensorRT's process."),
         field(nullptr, "sha256", &BuiltEngine::sha256, "The SHA-256 digest of the engine's file."),
-        field("targets", &BuiltEngine::targets, "The given targets; empty: the default of TensorRT, see graft.build."),
+        field("targets", &BuiltEngine::targets,
+              "The targets that the caller set; empty: the default of TensorRT, see graft.build."),
         field("tensorrt", nullptr, &BuiltEngine::tensorrt_title,
               "The TensorRT that built the engine, for example 'TensorRT-RTX 1.7.1.116'."),
         field(nullptr, "tensorrt", &BuiltEngine::tensorrt, "The TensorRT that built the engine."),
@@ -228,7 +230,8 @@ struct EngineLayer {
     return std::tuple{
         field("name", &EngineLayer::name, "TensorRT's name of the kernel."),
         field("kind", &EngineLayer::kind, "The kind of kernel, as TensorRT names it."),
-        field("is_matrix", &EngineLayer::is_matrix, "Whether the kernel computes a convolution or a matrix product."),
+        field("is_matrix", &EngineLayer::is_matrix,
+              "Whether the kernel computes a convolution or a matrix multiplication."),
         field("inputs", &EngineLayer::inputs, "The inputs without constants."),
         field("outputs", &EngineLayer::outputs, "The outputs."),
         field("nodes", &EngineLayer::nodes,
@@ -280,10 +283,11 @@ struct EngineLayers {
 
   static constexpr auto fields() {
     return std::tuple{
-        field("unknown", &EngineLayers::unknown, "The reason why the kernels are not known; empty if they are."),
+        field("unknown", &EngineLayers::unknown,
+              "The reason why the kernels are unknown; empty if the kernels are known."),
         field("reads", &EngineLayers::reads, "The number of kernels that read each type."),
         field("matrix_reads", &EngineLayers::matrix_reads,
-              "The number of convolutions and matrix products that read each type."),
+              "The number of convolutions and matrix multiplications that read each type."),
         field("f32_islands", &EngineLayers::islands,
               "Convolutions and matrix products that read another type than int8 or f8 although they follow "
               "DequantizeLinear.")};
@@ -324,7 +328,7 @@ struct BuildReport : BuiltEngine {
 
   static constexpr Schema schema{
       "graft build", 1,
-      "The engine that was written, the network that TensorRT made of the model, and the plugins in it."};
+      "The engine that was written, the network that TensorRT created from the model, and the plugins in it."};
   static constexpr auto fields() {
     return std::tuple_cat(
         BuiltEngine::fields(),

@@ -27,7 +27,7 @@ struct CanaryTensor {
         field("tensor", &CanaryTensor::tensor, "The tensor."),
         field("node", &CanaryTensor::node, "The node that computes the tensor."),
         field("is_output", &CanaryTensor::is_output, "Whether the tensor is an output of the model."),
-        field("elements", &CanaryTensor::elements, "The number of its elements."),
+        field("elements", &CanaryTensor::elements, "The number of elements of the tensor."),
         field("samples", &CanaryTensor::samples, "The number of elements that are compared, evenly distributed."),
     };
   }

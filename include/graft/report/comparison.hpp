@@ -83,8 +83,9 @@ struct Tolerance {
         field("least_snr_db", &Tolerance::least_snr_db,
               "An additional limit for all elements together: the minimum of the same ratio in dB, or, if that is "
               "less, the ratio of the reference to its noise floor, multiplied by the factor of the noise floor."),
-        field("why", &Tolerance::why,
-              "The reason why the tolerance is not that of the tensor's own type; empty if it is."),
+        field(
+            "why", &Tolerance::why,
+            "The reason why the tolerance differs from the tolerance of the tensor's own type; empty if it does not."),
     };
   }
 };
@@ -177,12 +178,12 @@ struct Difference {
               "finite instead, and that differ more than it explains otherwise, or are NaN or infinite in one tensor "
               "only: they show neither that the tensors are the same nor that they differ."),
         field("largest_absolute", "max_absolute", &Difference::worst_absolute,
-              "The largest absolute difference; infinite or NaN where only one side is."),
+              "The largest absolute difference; infinite or NaN if only one of the two elements is infinite or NaN."),
         field("largest_absolute_at", "max_absolute_at", &Difference::max_absolute_at,
               "The index of the element with the largest absolute difference; empty if nothing differs."),
-        field(
-            "largest_relative", "max_relative", &Difference::worst_relative,
-            "The largest difference divided by the element of the reference; infinite or NaN where only one side is."),
+        field("largest_relative", "max_relative", &Difference::worst_relative,
+              "The largest difference divided by the element of the reference; infinite or NaN if only one of the two "
+              "elements is infinite or NaN."),
         field("largest_relative_at", "max_relative_at", &Difference::max_relative_at,
               "The index of the element with the largest relative difference; empty if nothing differs."),
         field("excess", &Difference::excess,
@@ -307,12 +308,12 @@ struct Dispute {
   static constexpr auto fields() {
     return std::tuple{
         field("model", &Dispute::model, "The file of the model."),
-        field("first_engine", &Dispute::first, "The one engine, such as 'OpenVINO 2026.4.1'."),
+        field("first_engine", &Dispute::first, "The first engine, such as 'OpenVINO 2026.4.1'."),
         field("second_engine", &Dispute::second, "The other engine, such as 'ONNX Runtime 1.31.1'."),
         field("output", &Dispute::output, "The output of the model that differs."),
         field("node", &Dispute::node,
-              "The first node whose result differs when both engines get the same inputs; None if no single node "
-              "stands out."),
+              "The first node whose result differs when both engines read the same inputs; None if the difference "
+              "cannot be attributed to a single node."),
         field("operator", &Dispute::operator_name, "The operator of that node."),
         field("tensor", &Dispute::tensor, "The output of that node."),
         field("difference", &Dispute::difference, "The difference between the results of both engines."),

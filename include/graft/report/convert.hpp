@@ -180,17 +180,17 @@ struct ConvertReport : RewriteReport {
         field("warnings", &ConvertReport::all_warnings,
               "Assumptions of rewrites, and the rejected rewrites with reasons."),
         field("runs", &ConvertReport::runs,
-              "Whether TensorRT runs the result; None where that is not known. Where the check ran, whether TensorRT "
-              "built the result."),
+              "Whether TensorRT runs the result; None if this is unknown. If the check ran, whether TensorRT built the "
+              "result."),
         field("problems", nullptr, &ConvertReport::problems,
-              "The nodes of the result that do not run, or for which that is not known."),
+              "The nodes of the result that do not run, or of which it is unknown whether they run."),
         field("check", nullptr, &ConvertReport::check, "The runs of TensorRT; None where the check did not run."),
         field("not_checked", nullptr, &ConvertReport::not_checked, "Why the check did not run; empty where it ran."),
         field("verified", nullptr, &ConvertReport::verified_text,
-              "The verdict of graft.verify on the given model and the result, with synthetic inputs; None where they "
-              "were not compared."),
+              "The verdict of graft.verify on the given model and the result, with synthetic inputs; None if the "
+              "models were not compared."),
         field("not_verified", nullptr, &ConvertReport::not_verified,
-              "Why they were not compared; empty where they were."),
+              "Why the models were not compared; empty if the models were compared."),
         field(nullptr, "built", &ConvertReport::is_built, "Whether TensorRT built the result."),
         field(nullptr, "shapes", &ConvertReport::built_shapes,
               "The ranges for which TensorRT built the result, as NAME=MIN..OPT..MAX."),
@@ -203,7 +203,7 @@ struct ConvertReport : RewriteReport {
               "The nodes of the given model that TensorRT does not run."),
         field(nullptr, "unsupported", &ConvertReport::failing_nodes, "The nodes of the result that do not run."),
         field(nullptr, "unknown", &ConvertReport::open_nodes,
-              "The nodes of the result of which it is not known whether they run.")};
+              "The nodes of the result of which it is unknown whether they run.")};
   }
 
  private:

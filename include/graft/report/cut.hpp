@@ -52,7 +52,7 @@ struct DetectionTail {
         field("boxes", &DetectionTail::boxes, "The tensors between the halves from which the boxes are computed."),
         field("scores", &DetectionTail::scores, "The tensors between the halves from which the scores are computed."),
         field("is_center_and_size", nullptr, &DetectionTail::is_center_and_size,
-              "Whether boxes are center x and y, width, height, and not two opposite corners."),
+              "Whether a box is its center x and y, width and height, instead of two opposite corners."),
         field(
             nullptr, "form", &DetectionTail::read_form,
             "The format of the boxes that NonMaxSuppression reads: 'corners' or 'center_and_size'; null with 'best'."),
@@ -186,8 +186,8 @@ struct CutReport : CutHalves {
                   "'nothing_compared' or 'disputed'. Null if they were not compared, also where the outputs are the "
                   "same and ONNX Runtime refuses the half for the host."),
             field("not_verified", &CutReport::not_verified,
-                  "Why the halves could not be compared, why nothing of their outputs could be, or why they are not "
-                  "verified nevertheless; empty otherwise."),
+                  "Why the halves could not be compared, why none of their outputs could be compared, or why the "
+                  "halves are not verified although their outputs are the same; empty otherwise."),
             field("host_engine", &CutReport::host_engine,
                   "The CPU engine that computed the half for the host; empty where none did."),
             field("host_refused", &CutReport::host_refused,

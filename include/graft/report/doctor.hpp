@@ -18,8 +18,9 @@ struct Gpu {
   std::string compute_capability;
 
   static constexpr auto fields() {
-    return std::tuple{field("name", &Gpu::name, "The name of the GPU."),
-                      field("compute_capability", &Gpu::compute_capability, "Its compute capability, such as '8.9'.")};
+    return std::tuple{
+        field("name", &Gpu::name, "The name of the GPU."),
+        field("compute_capability", &Gpu::compute_capability, "The compute capability of the GPU, such as '8.9'.")};
   }
 };
 
@@ -71,10 +72,11 @@ struct Facts {
         field_if_any("usable", &Facts::usable, "Whether the module can be imported."),
         field_if_any("reason", &Facts::reason,
                      "Why the module cannot be imported, or why there is no GPU; otherwise empty."),
-        field_if_any("builder", &Facts::builder, "Whether this TensorRT builds engines."),
-        field_if_any("parser", &Facts::parser, "Whether this TensorRT has a parser for ONNX."),
-        field_if_any("plugin_registry", &Facts::plugin_registry, "Whether this TensorRT has a plugin registry."),
-        field_if_any("targets", &Facts::targets, "The GPUs for which this TensorRT builds, such as 'sm89'."),
+        field_if_any("builder", &Facts::builder, "Whether this release of TensorRT builds engines."),
+        field_if_any("parser", &Facts::parser, "Whether this release of TensorRT has a parser for ONNX."),
+        field_if_any("plugin_registry", &Facts::plugin_registry,
+                     "Whether this release of TensorRT has a plugin registry."),
+        field_if_any("targets", &Facts::targets, "The GPUs for which this release of TensorRT builds, such as 'sm89'."),
         field_if_any("devices", &Facts::devices, "The GPUs of this machine."),
         field_if_any("driver_cuda", &Facts::driver_cuda, "The newest version of CUDA that the GPU driver supports.")};
   }
@@ -94,12 +96,15 @@ struct Finding {
   [[nodiscard]] bool is_missing() const { return needed && !found; }
 
   static constexpr auto fields() {
-    return std::tuple{field("name", &Finding::name, "The name: 'plugin library', 'TensorRT-RTX'."),
-                      field("found", &Finding::found, "Whether it was found and is usable."),
-                      field("needed", &Finding::needed, "Whether convert, verify and build need it."),
-                      field("text", &Finding::text, "What was found, or why it is not usable."),
-                      field("remedy", &Finding::remedy, "The command that installs it; may be empty if it was found."),
-                      field("facts", &Finding::facts, "The facts about it, each where it applies.")};
+    return std::tuple{
+        field("name", &Finding::name,
+              "The name of the program, library or device, such as 'plugin library' or 'TensorRT-RTX'."),
+        field("found", &Finding::found, "Whether the program, library or device was found and is usable."),
+        field("needed", &Finding::needed, "Whether convert, verify and build need the program, library or device."),
+        field("text", &Finding::text, "What was found, or why the program, library or device is not usable."),
+        field("remedy", &Finding::remedy,
+              "The command that installs the program or library; may be empty if it was found."),
+        field("facts", &Finding::facts, "Facts about the program, library or device; only those that apply.")};
   }
 };
 

@@ -141,10 +141,11 @@ struct NodeSupport {
         field("tensorrt", &NodeSupport::tensorrt, "TensorRT's messages about the node."),
         field("plugin", &NodeSupport::plugin, "The plugin that runs the node, and the library that it comes from."),
         field("cause", &NodeSupport::cause,
-              "A word for what is wrong with a plugin node, or 'computed wrongly'; empty otherwise."),
+              "A keyword for the problem of a plugin node, or 'computed wrongly'; empty without a problem."),
         field("same_as", nullptr, &NodeSupport::same_as,
-              "The equal node of the model on which TensorRT was run in place of this one."),
-        field(nullptr, "as", &NodeSupport::same_name, "The name of that node; empty if TensorRT was run on this one."),
+              "The equal node of the model on which TensorRT was run instead of this node."),
+        field(nullptr, "as", &NodeSupport::same_name,
+              "The name of the equal node on which TensorRT was run instead; empty if TensorRT was run on this node."),
     };
   }
 };
@@ -436,11 +437,11 @@ struct InspectReport {
               "Whether the result of `graft convert` was inspected."),
         field(nullptr, "release", &InspectReport::named_release,
               "The release whose rules were requested; null for the newest measured release."),
-        field(nullptr, "opset", &InspectReport::opset, "The version of ONNX's operators in the model."),
+        field(nullptr, "opset", &InspectReport::opset, "The opset version of the model."),
         field("weight_bytes", &InspectReport::weight_bytes,
               "The bytes of the initializers and Constant nodes of the model, including those in the bodies of nodes."),
         field("nodes", nullptr, &InspectReport::nodes, "All nodes, including those of subgraphs."),
-        field("runs", &InspectReport::runs, "Whether TensorRT runs the model; None where that is not known."),
+        field("runs", &InspectReport::runs, "Whether TensorRT runs the model; None if this is unknown."),
         field("counts", nullptr, &InspectReport::counts, "The number of nodes with each support."),
         field("problems", nullptr, &InspectReport::problems,
               "Groups of nodes that do not run, may not run, or run as a plugin that gets wrong values; the worst "

@@ -108,7 +108,7 @@ struct RoundingEffect {
         field("subnormal", &RoundingEffect::subnormal,
               "The number of elements that are so small that they lose digits, but do not become 0."),
         field("snr_db", &RoundingEffect::snr_db,
-              "The signal to noise ratio in dB of the rounded numbers; None where rounding changes nothing."),
+              "The signal to noise ratio in dB of the rounded values; None where rounding changes nothing."),
     };
   }
 };
@@ -288,22 +288,24 @@ struct ComparedLayer {
               "The noise floor; None if it was not measured, mostly because the tolerance was sufficient or was "
               "given."),
         inlined(&ComparedLayer::error),
-        field("reference_range", &ComparedLayer::reference_range, "The numbers of the reference in the worst run."),
-        field("candidate_range", &ComparedLayer::candidate_range, "The numbers of the candidate in the worst run."),
+        field("reference_range", &ComparedLayer::reference_range,
+              "The range of the values of the reference in the worst run."),
+        field("candidate_range", &ComparedLayer::candidate_range,
+              "The range of the values of the candidate in the worst run."),
         field("layout", &ComparedLayer::layout_text,
-              "The way in which the candidate reordered the numbers of the reference, for example 'transposed'; None "
+              "The way in which the candidate reordered the elements of the reference, for example 'transposed'; None "
               "if the order is the same."),
         field("diagnosis", &ComparedLayer::diagnosis, "The cause of the difference, if it was recognized."),
         field("not_compared", &ComparedLayer::not_compared,
-              "The reason why the tensor was not compared: its numbers are random, or a model does not run if this "
+              "The reason why the tensor was not compared: its values are random, or a model does not run if this "
               "tensor is returned. Empty if it was compared."),
         field("rounding", &ComparedLayer::rounding,
-              "The effect of the emulated type alone on the numbers of the reference; None without emulation."),
+              "The effect of the emulated type alone on the values of the reference; None without emulation."),
         field("snr_lost_db", &ComparedLayer::snr_lost_db,
               "The decibels by which the signal to noise ratio is lower than the lowest of the inputs of this tensor; "
               "None if an input has no ratio."),
         field("local", &ComparedLayer::local,
-              "The difference that remains if the candidate's node gets the inputs of the reference; None if it was "
+              "The difference that remains if the candidate's node reads the inputs of the reference; None if it was "
               "not measured, because another tensor is the first divergence or because this tensor agrees."),
     };
   }
@@ -346,7 +348,7 @@ struct Divergence {
               "The nodes of the candidate between this tensor and earlier tensors that both models have; the last one "
               "computes the tensor."),
         field("layout", &Divergence::order_text,
-              "The way in which the candidate reordered the numbers, if only their order is wrong; None otherwise."),
+              "The way in which the candidate reordered the elements, if only their order is wrong; None otherwise."),
         field("why", &Divergence::why, "The difference, for example '1.01 times the reference'."),
         field("differences", &Divergence::differences,
               "The differences between the nodes: operator, attributes, constants. None where a rewrite created other "
@@ -459,7 +461,7 @@ struct LayersReport : ComparedModels {
               "differ where it is 'same'."),
         field(nullptr, "equal", &LayersReport::is_same, "Whether the verdict on the outputs is 'same'."),
         field("nothing_compared", &LayersReport::nothing_compared,
-              "Whether nothing was compared of some output; other outputs may differ."),
+              "Whether no element of at least one output was compared; other outputs may differ."),
     };
     constexpr std::tuple problem_list{
         field("problems", &LayersReport::problems, "Inputs or outputs that one model lacks."),

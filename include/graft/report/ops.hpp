@@ -29,7 +29,7 @@ struct OperatorAttribute {
     return std::tuple{
         field("name", &OperatorAttribute::name, "The name of the attribute."),
         field("type", &OperatorAttribute::type, "'float', 'int', 'string', 'floats' or 'ints'."),
-        field("required", &OperatorAttribute::required, "Whether each node must have it."),
+        field("required", &OperatorAttribute::required, "Whether each node must have the attribute."),
         field("default", &OperatorAttribute::default_value, "The default; null if the attribute is required."),
         field("default_text", &OperatorAttribute::default_text, "The default as messages show it, or empty."),
         field("allowed", &OperatorAttribute::allowed, "The allowed values: the choices or the range."),
@@ -51,11 +51,11 @@ struct OperatorPort {
   static constexpr auto fields() {
     return std::tuple{
         field("name", &OperatorPort::name, "The name of the input or output."),
-        field("output", &OperatorPort::is_output, "Whether it is an output."),
-        field("optional", &OperatorPort::is_optional, "Whether a node may leave it out."),
-        field("variadic", &OperatorPort::is_variadic, "Whether it stands for any number of inputs."),
-        field("shape_input", &OperatorPort::is_shape, "Whether its values are dimensions."),
-        field("size", &OperatorPort::is_size, "Whether it is the size of an output that depends on data."),
+        field("output", &OperatorPort::is_output, "Whether the tensor is an output."),
+        field("optional", &OperatorPort::is_optional, "Whether a node may omit the tensor."),
+        field("variadic", &OperatorPort::is_variadic, "Whether the operator accepts any number of tensors here."),
+        field("shape_input", &OperatorPort::is_shape, "Whether the values of the tensor are dimensions."),
+        field("size", &OperatorPort::is_size, "Whether the tensor is the size of an output that depends on data."),
         field("shape", &OperatorPort::shape, "The shape in words."),
         field("doc", &OperatorPort::doc, "The meaning of the tensor.")};
   }
@@ -100,7 +100,8 @@ struct StandIn {
     return std::tuple{field("name", &StandIn::name, "The name of the plugin."),
                       field("version", &StandIn::version, "The version of the plugin."),
                       field("inputs", &StandIn::inputs,
-                            "The operator's input for each input of the plugin; null where it needs none."),
+                            "The operator's input for each input of the plugin; null if the operator does not need the "
+                            "plugin's input."),
                       field("fields", &StandIn::plugin_fields, "The fields of the plugin."),
                       field("doc", &StandIn::doc, "The library with the plugin, and what differs.")};
   }
@@ -114,7 +115,7 @@ struct OnnxPlugin {
   static constexpr auto fields() {
     return std::tuple{
         field("needs_override", &OnnxPlugin::needs_override,
-              "Whether TensorRT has a layer of this name, so that its parser must be told to prefer plugins."),
+              "Whether TensorRT has a layer of this name, so that its parser must be configured to prefer plugins."),
         field("needs_attributes", &OnnxPlugin::needs_attributes, "Attributes that a node must have.")};
   }
 };
@@ -155,15 +156,17 @@ struct OperatorFacts {
   static constexpr auto fields() {
     return std::tuple{
         field("name", &OperatorFacts::name, "The name of the operator."),
-        field("version", &OperatorFacts::version, "The version of its definition."),
-        field("domain", &OperatorFacts::domain, "Its ONNX domain."),
-        field("library", &OperatorFacts::library, "The file of its library; null for Graft's own operators."),
+        field("version", &OperatorFacts::version, "The version of the operator's definition."),
+        field("domain", &OperatorFacts::domain, "The ONNX domain of the operator."),
+        field("library", &OperatorFacts::library,
+              "The file of the operator's library; null for Graft's own operators."),
         field("doc", &OperatorFacts::doc, "The formula, and the purpose of the operator."),
-        field("source", &OperatorFacts::source, "The source of the maths."),
+        field("source", &OperatorFacts::source, "The publications and programs that define the operator."),
         field("why_plugin", &OperatorFacts::why_plugin, "The reason for the plugin."),
         field("attributes", &OperatorFacts::attributes, "The attributes."),
         field("ports", &OperatorFacts::ports, "The inputs and outputs."),
-        field("type_rows", &OperatorFacts::type_rows, "The formats of all inputs and outputs that go together."),
+        field("type_rows", &OperatorFacts::type_rows,
+              "The supported combinations of the formats of all inputs and outputs."),
         field("drop_ins", &OperatorFacts::drop_ins, "The plugins of other libraries that the operator replaces."),
         field("onnx_name", &OperatorFacts::onnx_name, "The standard ONNX operator that it computes, or null."),
         field("onnx_inputs", &OperatorFacts::onnx_inputs,
@@ -216,7 +219,7 @@ struct TensorFlowOperator {
     return std::tuple{field("name", &TensorFlowOperator::name, "The name of the operator."),
                       field("group", &TensorFlowOperator::group, "The group of operators to which it belongs."),
                       field("limits", &TensorFlowOperator::limits,
-                            "The limits of the reader for this operator; empty if it accepts everything.")};
+                            "The limits of the reader for this operator; empty if there are none.")};
   }
 };
 

@@ -21,8 +21,8 @@ struct PluginField {
 
   static constexpr auto fields() {
     return std::tuple{field("name", &PluginField::name, "The name of the field."),
-                      field("type", &PluginField::type, "The type of its elements, such as 'float32'."),
-                      field("length", &PluginField::length, "The number of its elements.")};
+                      field("type", &PluginField::type, "The type of the field's elements, such as 'float32'."),
+                      field("length", &PluginField::length, "The number of the field's elements.")};
   }
 };
 
@@ -76,7 +76,7 @@ struct PluginCreator {
     return std::tuple{field("name", &PluginCreator::name, "The name of the plugin."),
                       field("version", &PluginCreator::version, "The version of the plugin."),
                       field("namespace", &PluginCreator::plugin_namespace, "The namespace of the plugin; often empty."),
-                      field("interface", &PluginCreator::interface, "The name that the creator gives its interface."),
+                      field("interface", &PluginCreator::interface, "The name of the creator's interface."),
                       field("generation", &PluginCreator::generation,
                             "'V2', which NVIDIA deprecates, 'V3', 'V3 quick' or 'unknown'."),
                       field("fields", &PluginCreator::plugin_fields, "The fields that the creator reads."),
@@ -121,7 +121,7 @@ struct PluginsReport {
             "If checks were requested: false where one failed, true where all were made and passed, null where "
             "one was left out and none failed."),
         field_if_any("checks", &PluginsReport::checks,
-                     "The numbers of checks of all creators, if they were requested.")};
+                     "The counts of the checks of all creators, if the checks were requested.")};
   }
 };
 

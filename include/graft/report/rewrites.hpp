@@ -83,8 +83,9 @@ struct Rewrite {
         field("proof", &Rewrite::proof,
               "The runs that proved the rewrite; for a rejected rewrite, the runs that disagreed or the reason."),
         field("proof_kind", &Rewrite::proof_kind,
-              "How the rewrite was proven: 'own' runs, a 'spot check', or only runs of 'one of a kind' that differs in "
-              "the values of weights."),
+              "How the rewrite was proven: 'own' (all runs of a proof), 'spot check' (a few runs, because it differs "
+              "only in the values of weights from a proven rewrite) or 'one of a kind' (no runs, because it differs "
+              "only in the values of weights from a proven rewrite)."),
         field("place", nullptr, &Rewrite::place,
               "The place of a library's fusion, 'my_ops/swish_fusion.yaml:2:3'; empty otherwise."),
     };
@@ -189,7 +190,7 @@ struct PassSummary {
   static constexpr auto fields() {
     return std::tuple{
         field("pass", &PassSummary::pass, "The name of the pass."),
-        field("why", &PassSummary::why, "What the pass is for."),
+        field("why", &PassSummary::why, "The purpose of the pass."),
         field("rewrites", &PassSummary::rewrites, "The number of rewrites that the pass made."),
         field("seconds", &PassSummary::seconds, "The time of all runs of the pass."),
     };
@@ -252,9 +253,10 @@ struct RewriteReport {
         field("proofs_run", &RewriteReport::proofs_run, "The number of proofs that were run."),
         field(nullptr, "spot_checks", &RewriteReport::spot_checks, "The number of these that were spot checks."),
         field(nullptr, "proofs_alike", &RewriteReport::proofs_alike,
-              "Rewrites that were not run, because all but the values of their weights had been proven."),
+              "The number of rewrites that were not run, because they differ only in the values of weights from proven "
+              "rewrites."),
         field(nullptr, "proofs_reused", &RewriteReport::proofs_reused,
-              "Proofs that were reused: the same region with the same shapes."),
+              "The number of proofs that were reused for the same region with the same shapes."),
     };
   }
 };

@@ -25,10 +25,11 @@ struct InputRange {
 
   static constexpr auto fields() {
     return std::tuple{
-        field("lowest", &InputRange::lowest, "The smallest number."),
-        field("highest", &InputRange::highest, "The largest number."),
+        field("lowest", &InputRange::lowest, "The lowest value of the input."),
+        field("highest", &InputRange::highest, "The highest value of the input."),
         field("why", &InputRange::why,
-              "The reason, for example \"node 'scale' (Div) divides it by 255\"; empty if the caller gave the range."),
+              "The reason for the range, for example \"node 'scale' (Div) divides it by 255\"; empty if the caller set "
+              "the range."),
     };
   }
 };
@@ -114,7 +115,8 @@ struct ComparedOutput {
             "beyond_rounding", &ComparedOutput::beyond_rounding,
             "The largest difference of the worst run divided by the largest change that rounding alone, with f64 "
             "rounded "
-            "as f32, makes of the reference in that run; infinite if it changes nothing. Set if the models are the "
+            "as f32, causes in the reference in that run; infinite if rounding changes nothing. Set if the models are "
+            "the "
             "same and the quotient is more than 4: the difference may have another cause than rounding. None "
             "otherwise, or if it was not measured: for a difference of at most 1 % of the tolerance, for types other "
             "than f32 and f64, and where the tolerance is given, allows for a narrower type, or needed a noise floor, "
@@ -184,8 +186,8 @@ struct ComparedModels {
               "Synthetic inputs whose integers are 0 to 3 in the first run and of any size up to 2147483647 in the "
               "others."),
         field("why_sizes", &ComparedModels::why_sizes,
-              "The reason for unusual sizes of synthetic inputs, if the reference does not run with the usual ones; "
-              "mostly empty."),
+              "The reason for other sizes of synthetic inputs than the default, if the reference does not run with the "
+              "default sizes; mostly empty."),
     };
   }
   static constexpr auto engine_fields() {
