@@ -112,7 +112,7 @@ class TorchArrays:
 
     def address(self, array: Any) -> int:
         if array.requires_grad and self._torch.is_grad_enabled():
-            raise ValueError("graft.ops has no gradients: use graft.torch, or x.detach()")
+            raise ValueError("graft.ops computes no gradients: use graft.torch, or pass x.detach()")
         if self._torch._C._functorch.is_functorch_wrapped_tensor(array):
             raise ValueError("graft.ops does not support tensors inside transforms of torch.func: use graft.torch")
         return array.data_ptr()
@@ -136,7 +136,7 @@ class TorchArrays:
                 workspace = self._torch.empty(plan.workspace_bytes, dtype=self._torch.uint8, device=device)
                 plan.run_cuda(addresses, workspace.data_ptr(), stream)
         else:
-            raise ValueError(f"a tensor is on {device}; allowed: cpu, cuda")
+            raise ValueError(f"a tensor is on {device}; it must be on cpu or cuda")
 
 
 _kinds: dict[str, Any] = {}

@@ -18,7 +18,13 @@ from graft.errors import Error
 
 MOST_SHAPE_VALUES = 8  # GRAFT_MAX_RANK of graft_c.h
 # The description of each attribute type in messages.
-_TYPES = {"float": "a number", "int": "an integer", "string": "a string", "floats": "numbers", "ints": "integers"}
+_TYPES = {
+    "float": "a number",
+    "int": "an integer",
+    "string": "a string",
+    "floats": "a sequence of numbers",
+    "ints": "a sequence of integers",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +45,8 @@ class Attribute:
         try:
             return _CONVERSIONS[self.type](value)
         except TypeError:
-            allowed = ", ".join(self.choices) or _TYPES[self.type]
-            raise TypeError(f"{function}: attribute {self.name} is {value!r}; allowed: {allowed}") from None
+            allowed = " or ".join(self.choices) or _TYPES[self.type]
+            raise TypeError(f"{function}: attribute {self.name} is {value!r}; it must be {allowed}") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +121,7 @@ class Definition:
                 return list(row[len(self.inputs) :])
         found = ", ".join(f"{self.inputs[port].name} {dtype}" for port, dtype in zip(ports, dtypes))
         rows = "; ".join(" ".join(row[: len(self.inputs)]) for row in self.rows)
-        raise ValueError(f"{self.function} does not support {found}; allowed combinations: {rows}")
+        raise ValueError(f"{self.function} does not support the types {found}; the supported combinations are {rows}")
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Returns the values of all attributes in their types; `values` are in the order of `attributes` and `numbers`.
@@ -345,8 +351,8 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
     """Returns the integers of a shape input; in a compiled program they may be symbols. Raises TypeError or ValueError
     naming the input for other values."""
     allowed = (
-        "allowed: integers, or an integer array of one axis on the CPU, because their values must be known before the "
-        "kernel runs"
+        "it must be a list of integers, or an integer array with one axis on the CPU, because the values must be "
+        "known before the kernel runs"
     )
     if is_integer_array(value):
         dtype = str(value.dtype).removeprefix("torch.")
@@ -358,7 +364,7 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
         raise TypeError(f"{function}: input {name} is {type(value).__qualname__}; {allowed}")
     found = tuple(value)
     if len(found) > MOST_SHAPE_VALUES:
-        raise ValueError(f"{function}: input {name} has {len(found)} values; allowed: at most {MOST_SHAPE_VALUES}")
+        raise ValueError(f"{function}: input {name} has {len(found)} values; it must have at most {MOST_SHAPE_VALUES}")
     try:
         return tuple(each if hasattr(each, "node") else operator.index(each) for each in found)
     except TypeError:
@@ -385,10 +391,10 @@ def arranged(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Tensor
 def check_list(function: str, name: str, value: Any) -> None:
     if not isinstance(value, (list, tuple)):
         raise TypeError(
-            f"{function}: input {name} is {type(value).__qualname__}; allowed: a list of one tensor or more"
+            f"{function}: input {name} is {type(value).__qualname__}; it must be a list of at least one tensor"
         )
     if not value:
-        raise ValueError(f"{function}: input {name} is an empty list; allowed: a list of one tensor or more")
+        raise ValueError(f"{function}: input {name} is an empty list; it must have at least one tensor")
 
 
 def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
@@ -400,5 +406,5 @@ def trimmed(definition: Definition, inputs: Sequence[Any]) -> list[Any]:
     for port, value in zip(definition.inputs, given):
         if value is None:
             last = definition.inputs[len(given) - 1].name
-            raise ValueError(f"{definition.function}: input {port.name} is missing, so {last} must be omitted too")
+            raise ValueError(f"{definition.function}: input {port.name} is missing: pass it, or omit {last} too")
     return given

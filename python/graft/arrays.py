@@ -44,7 +44,10 @@ def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
     for name, given in arrays.items():
         array = np.asarray(given)
         if array.dtype.name not in TYPES or array.dtype.byteorder == ">":
-            raise Error(f"{what}: input '{name}' is {array.dtype}; allowed are {', '.join(TYPES)}, little endian")
+            raise Error(
+                f"{what}: input '{name}' has the dtype {array.dtype}; it must be one of {', '.join(TYPES)}, in "
+                "little-endian order"
+            )
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         packed[name] = (TYPES[array.dtype.name], list(array.shape), flat)
     return packed
@@ -64,7 +67,8 @@ def dtype_of(name: str) -> np.dtype[Any]:
         import ml_dtypes
     except ModuleNotFoundError:
         raise Error(
-            f"{name} is not one of NumPy's own types\nInstall it with: pip install ml_dtypes", "missing_tool"
+            f"{name} is not one of NumPy's own types\nInstall the package that defines this type: pip install ml_dtypes",
+            "missing_tool",
         ) from None
     dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, NUMPY_NAMES[name]))
     return dtype

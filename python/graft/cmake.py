@@ -25,6 +25,7 @@ def cmake_prefix() -> str:
         if any((prefix / library / "cmake" / "graft" / "graftConfig.cmake").is_file() for library in LIBRARIES):
             return str(prefix)
     raise Error(
-        f"{PACKAGE}: Graft's CMake package is not installed with it; install the wheel, or run `make install` in "
+        f"{PACKAGE}: Graft's CMake package is not installed with this Python package; install Graft's wheel, or run "
+        "`make install` in "
         "Graft's checkout"
     )

@@ -121,8 +121,8 @@ def register(library: str | os.PathLike[str] | None = None, tensorrt: ModuleType
         # TensorRT refuses a library that other code of this process has loaded; its plugins are registered already.
         if handle is None and not was_open_before:
             raise Error(
-                f"plugin library {path}: {_title(module)} refuses to load it; its log has the reason\nThe name of a "
-                f"plugin may be taken. Registered before: {_listed(before)}"
+                f"plugin library {path}: {_title(module)} refuses to load it; TensorRT's log has the reason\nThe name "
+                f"of a plugin may be taken. Registered before: {_listed(before)}"
             )
         _loaded[key] = handle
     return Registration(_title(module), str(path), _creators(registry), before)
@@ -188,7 +188,7 @@ def add(
     plugin = creator.create_plugin(label, collection, module.TensorRTPhase.BUILD)
     if plugin is None:
         raise Error(
-            f"{label}: {operator} refused {attributes}; TensorRT's log names the attribute and what is allowed\n"
+            f"{label}: {operator} refused {attributes}; TensorRT's log names the attribute and the allowed values\n"
             f"`graft ops {operator}` lists the allowed values"
         )
     tensors = list(inputs) if isinstance(inputs, Iterable) else [inputs]
@@ -243,7 +243,7 @@ def _checked(module: ModuleType) -> ModuleType:
     if is_old or not hasattr(module, "get_plugin_registry"):
         raise Error(
             f"{_title(module)} is too old or not TensorRT: Graft's plugins need the interface IPluginV3\nTensorRT "
-            f"{OLDEST_TENSORRT} and later and TensorRT-RTX have it",
+            f"{OLDEST_TENSORRT} and later and TensorRT-RTX have this interface",
             "missing_tool",
         )
     return module
@@ -305,11 +305,17 @@ def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> A
         if preferred in spaces:
             spaces = {preferred}
     if len(spaces) > 1:
-        raise Error(f"{operator}: several namespaces have it: {', '.join(sorted(spaces))}\nSelect one: namespace=...")
+        raise Error(
+            f"{operator}: several namespaces have a plugin of this name: {', '.join(sorted(spaces))}\n"
+            "Select one: namespace=..."
+        )
     if found:
         return max((each for each in found if each.plugin_namespace in spaces), key=_version)
     if any(each.name == operator for each in every):
-        raise Error(f"{operator}: its creator creates plugins with an interface older than IPluginV3")
+        raise Error(
+            f"{operator}: the creator of this plugin has an interface older than IPluginV3\nUse a library whose plugins "
+            "implement IPluginV3"
+        )
     known = sorted({each.name for each in every})
     near = difflib.get_close_matches(operator, known, 1)
     hint = f"did you mean {near[0]}?" if near else "graft.plugins.register() loads Graft's library"
@@ -336,20 +342,23 @@ def _field(module: ModuleType, operator: str, types: dict[str, Any], name: str, 
         near = difflib.get_close_matches(name, types, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         allowed = ", ".join(f"{key} ({kinds.get(each.name, each.name)})" for key, each in types.items())
-        raise Error(f"{operator} has no attribute {name}{hint}; allowed are {allowed or 'none'}")
+        raise Error(f"{operator} has no attribute {name}{hint}; its attributes are {allowed or 'none'}")
     kind = types[name].name
     if kind == "CHAR":
         if not isinstance(value, str):
-            raise Error(f"{operator}: attribute {name} is {value!r}; allowed is a string")
+            raise Error(f"{operator}: attribute {name} is {value!r}; it must be a string")
         held = np.frombuffer(value.encode(), np.int8)
         return module.PluginField(name, held, types[name]), held
     of_items = numbers.Integral if kind == "INT64" else numbers.Real
     items = np.asarray(value).reshape(-1).tolist() if isinstance(value, np.ndarray) else value
     items = list(items) if isinstance(items, Iterable) and not isinstance(items, str) else [items]
     if kind not in kinds or not all(isinstance(item, of_items) for item in items):
-        raise Error(f"{operator}: attribute {name} is {value!r}; allowed is {kinds.get(kind, kind)}, or a list of them")
+        raise Error(
+            f"{operator}: attribute {name} is {value!r}; it must be of type {kinds.get(kind, kind)}, or a list of such "
+            "values"
+        )
     try:
         held = np.array(items, np.float32 if kind == "FLOAT32" else np.int64)
     except OverflowError as error:
-        raise Error(f"{operator}: attribute {name} is {value!r}; allowed is an integer of 64 bits") from error
+        raise Error(f"{operator}: attribute {name} is {value!r}; it must be an integer that fits in 64 bits") from error
     return module.PluginField(name, held, types[name]), held

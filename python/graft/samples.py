@@ -45,8 +45,8 @@ def arrays_of(
         names = [port.name for port in model.inputs]
         if len(names) != 1:
             raise Error(
-                "data: an array is allowed only for a model with one input; this model has "
-                f"{', '.join(names)}\nPass a dict"
+                "data: an array is allowed only for a model with one input; this model has the inputs "
+                f"{', '.join(names)}\nPass a dict of arrays"
             )
         return {names[0]: np.asarray(data)}
     return None
@@ -58,7 +58,9 @@ def read_npz(file: pathlib.Path) -> dict[str, ArrayLike]:
     try:
         with np.load(file, allow_pickle=False) as archive:
             if isinstance(archive, np.ndarray):
-                raise Error(f"data {file}: the file has one array without a name\nPass a dict, or an .npz file")
+                raise Error(
+                    f"data {file}: the file has one array without a name\nPass a dict of arrays, or an .npz file"
+                )
             return dict(archive.items())
     except (OSError, ValueError) as error:
         raise Error(f"data {file}: {error}") from error
@@ -72,7 +74,7 @@ def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> N
         write_sample(folder / f"sample_{count:09}", sample)
         count += 1
     if count == 0:
-        raise Error("data: found no calibration sample")
+        raise Error("data: the iterable contains no calibration sample")
 
 
 def write_sample(path: pathlib.Path, sample: Sample) -> None:

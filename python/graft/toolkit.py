@@ -668,7 +668,7 @@ class Session:
         """
         given = samples.arrays_of(inputs, self._model)
         if given is None:
-            raise TypeError("run: allowed are a dict of arrays, or an array if the model has one input")
+            raise TypeError("run: expected a dict of arrays, or an array if the model has one input")
         return arrays.unpack(self._session.run(arrays.pack(given, "run")))
 
     def __repr__(self) -> str:
@@ -704,7 +704,7 @@ def _ranges(shapes: ShapeRanges | None) -> dict[str, tuple[list[int], list[int],
             found = [found] * 3
         if len(found) != 3:
             raise TypeError(
-                f"shapes[{name!r}]: found {given!r}; allowed are one shape, or the smallest, usual and largest one"
+                f"shapes[{name!r}]: found {given!r}; it must be one shape, or the minimum, optimum and maximum shape"
             )
         smallest, usual, largest = (list(shape) for shape in found)
         ranges[name] = (smallest, usual, largest)
@@ -737,7 +737,7 @@ _CONVERSIONS: dict[str, Callable[[Any], object]] = {
 def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
     given = samples.arrays_of(data, model)
     if given is None:
-        raise TypeError("data: allowed are a dict of arrays, an array if the model has one input, or an .npz file")
+        raise TypeError("data: expected a dict of arrays, an array if the model has one input, or an .npz file")
     return arrays.pack(given, "data")
 
 

@@ -196,8 +196,8 @@ void check_options(const QuantizeOptions& options) {
         setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
   }
   if (has_data(options) && !options.data_files.empty()) {
-    throw Error(fmt::format("{}: {} has tensors too\nGive only one of the two", setting_name(Setting::data_files),
-                            setting_name(Setting::data)));
+    throw Error(fmt::format("{0}: the input data are also set by {1}\nRemove {0} or {1}",
+                            setting_name(Setting::data_files), setting_name(Setting::data)));
   }
   if (!options.output.empty()) check_writable(options.output);
 }

@@ -688,7 +688,7 @@ def test_bench_times_what_their_cases_say(graft):
 
 def test_bench_says_that_an_operator_has_no_timings(graft):
     answer = graft(*with_library("bench", "--op", "Snake", "--device", "cpu"))
-    assert answer.code == 2 and "--op Snake: it has no timed cases" in answer.err and "timings" in answer.err
+    assert answer.code == 2 and "--op Snake: this operator has no timed cases" in answer.err and "timings" in answer.err
     assert graft("bench", "--op", "GatedTanh", "--device", "cpu").code == 2
 
 

@@ -69,14 +69,14 @@ def chosen_cases(library: Library, options: argparse.Namespace) -> list[dict[str
         if name not in known:
             raise EngineError(
                 "usage",
-                f"--op {name}: it has no timed cases",
+                f"--op {name}: this operator has no timed cases",
                 f"Operators with timed cases: {', '.join(known)}, all; your own operators define them in `timings` of "
                 "<op>_cases.hpp",
             )
     cases = [case for case in cases if case["operator"] in wanted and options.match in case["name"]]
     if not cases:
         raise EngineError(
-            "usage", f"--match {options.match}: no case has this in its name", "Leave it out to time all cases"
+            "usage", f"--match {options.match}: no case has this text in its name", "Omit --match to time all cases"
         )
     if options.random is not None:
         return cases
@@ -107,7 +107,7 @@ def chosen_peers(options: argparse.Namespace) -> list[str]:
         if name not in known:
             raise EngineError(
                 "usage",
-                f"--peers {name}: not available with --device {options.device}",
+                f"--peers {name}: this peer is not available with --device {options.device}",
                 f"Available: {', '.join(known)}, none",
             )
     return wanted
@@ -147,7 +147,9 @@ def make_bench(library: Library, options: argparse.Namespace) -> Any:
 def run(options: argparse.Namespace, events: EventWriter) -> dict[str, Any]:
     started = time.monotonic()
     if options.cases < 1 or (options.random is not None and options.random < 0):
-        raise EngineError("usage", "--random must be at least 0, and --cases at least 1", "--random 1")
+        raise EngineError(
+            "usage", "--random must be at least 0, and --cases at least 1", "Write for example --random 1 --cases 60"
+        )
     file = WholeFile(options.json) if options.json else None
     library = load_library(options.library, options.operators)
     cases = chosen_cases(library, options)
@@ -191,7 +193,7 @@ def publish(file: WholeFile, text: str) -> None:
         write_file(str(file.temporary), text.encode())
         file.publish()
     except OSError as error:
-        raise EngineError("output", f"{error.filename}: {error.strerror}", "Choose another name") from error
+        raise EngineError("output", f"{error.filename}: {error.strerror}", "Choose another file for --json") from error
     finally:
         file.discard()
 

@@ -27,12 +27,15 @@ def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
         return [("failed", f"failed: {row['failed']}")]
     found = []
     if row["difference"] is not None and not row["difference"] <= ALLOWED_DIFFERENCE[row["dtype"]]:
-        found.append(("difference", f"differs from its peer's result by {row['difference']:.1e} of its norm"))
+        text = f"the result differs from the peer's result by {row['difference']:.1e} of the peer's norm"
+        found.append(("difference", text))
     if empty_kernel_us is None:  # on the CPU, where the reference kernels only have to be correct
         return found
     to_reach = row["to_reach"]
     if to_reach["of_copy"] and row["of_copy"] < to_reach["of_copy"]:
-        found.append(("of_copy", f"{row['of_copy']:.3f} of a copy's bandwidth, to reach {to_reach['of_copy']:.2f}"))
+        found.append(
+            ("of_copy", f"{row['of_copy']:.3f} of a copy's bandwidth; the target is {to_reach['of_copy']:.2f}")
+        )
     warm = row["warm_us"] is not None
     key = "warm_us" if warm else "us"
     for name, peer in row["peers"].items():
@@ -41,7 +44,7 @@ def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
         if name == "eager" and to_reach["of_eager"]:
             ratio = peer["us"] / row["us"]
             if ratio < to_reach["of_eager"]:
-                text = f"{ratio:.2f} of the speed of {peer_name(name)}, to reach {to_reach['of_eager']:.2f}"
+                text = f"{ratio:.2f} of the speed of {peer_name(name)}; the target is {to_reach['of_eager']:.2f}"
                 found.append(("tflop_s", text))
         elif row[key] > SLOWER * peer[key] + SLOWER_US:
             how = " with a warm cache" if warm else ""
@@ -49,7 +52,7 @@ def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
     if row["bytes"] <= TINY_BYTES and not row["operations"]:
         ratio = row["warm_us"] / empty_kernel_us
         if ratio > TINY_OVER_EMPTY:
-            text = f"{ratio:.2f} times an empty kernel with a warm cache, at most {TINY_OVER_EMPTY} wanted"
+            text = f"{ratio:.2f} times an empty kernel with a warm cache; the target is at most {TINY_OVER_EMPTY}"
             found.append(("warm_us", text))
     return found
 

@@ -122,7 +122,8 @@ def check_device(number: int | None) -> dict[str, Any] | None:
         raise EngineError(
             "option",
             f"{named('--device')} {number}: there is no such GPU: {found['reason']}",
-            f"`graft doctor` lists the GPUs; without {named('--device')} and with {named('--target')} TensorRT-RTX needs none",
+            f"`graft doctor` lists the GPUs; with {named('--target')} instead of {named('--device')}, TensorRT-RTX needs "
+            "no GPU",
         )
     return {"number": number, **found["devices"][0]}
 
@@ -177,7 +178,8 @@ def build_with_options(
     failure = build_failure(session, model)
     if options["version_compatible"] and any("nvinfer_lean" in complaint for complaint in complaints):
         failure.next_step = (
-            f"This TensorRT has no lean runtime to include in the engine: add {named('--exclude-lean-runtime')}"
+            "The installed TensorRT has no lean runtime to include in the engine: add "
+            f"{named('--exclude-lean-runtime')}"
         )
     elif (options["refit"] or options["strip_weights"]) and session.flavor.name == "rtx" and not has_gpu():
         failure.next_step = "TensorRT-RTX builds a refittable engine only on a machine with a GPU"
@@ -194,7 +196,7 @@ def build_plan(session: Session, network: Any, config: Any, model: str) -> Any:
 def build_failure(session: Session, model: str) -> EngineError:
     return EngineError(
         "build",
-        f"{model}: {session.version} cannot build an engine from it; see its messages above",
+        f"{model}: {session.version} cannot build an engine from this model; see TensorRT's messages above",
         "Fix the node that TensorRT names above; `graft inspect` reports how TensorRT runs each node",
     )
 

@@ -151,7 +151,7 @@ def add_time_limit(parser: argparse.ArgumentParser, command: str) -> None:
 def positive_number(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError("must be positive")
+        raise argparse.ArgumentTypeError("must be a positive number")
     return value
 
 
@@ -238,16 +238,16 @@ class WholeFile:
         if not folder.is_dir():
             raise EngineError("output", f"{path}: the folder {folder} does not exist", f"Create it: mkdir -p {folder}")
         if self.path.is_dir():
-            raise EngineError("output", f"{path} is a folder", "Give the name of a file")
+            raise EngineError("output", f"{path} is a folder", "Choose a file to write")
         if self.path.exists() and not self.path.is_file():
             # A rename onto a device such as /dev/null would replace the device.
-            raise EngineError("output", f"{path} is a device, a pipe or a socket", "Give the name of a file")
+            raise EngineError("output", f"{path} is a device, a pipe or a socket", "Choose a file to write")
         if self.path.parent.resolve() == pathlib.Path("/dev") or self.path.parent.resolve().is_relative_to("/proc"):
             # If standard output is a file, /dev/stdout is a link of the system to a regular file.
             raise EngineError(
                 "output",
                 f"{path}: {self.path.parent.resolve()} is a system folder",
-                "Give the name of a file elsewhere",
+                "Choose a file in another folder",
             )
         self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         try:
@@ -275,7 +275,7 @@ class WholeFile:
         try:
             self.temporary.replace(self.path)
         except OSError as error:
-            raise EngineError("output", f"{self.path}: {error.strerror}", "Choose another name") from error
+            raise EngineError("output", f"{self.path}: {error.strerror}", "Choose another file") from error
 
     def discard(self) -> None:
         self.temporary.unlink(missing_ok=True)

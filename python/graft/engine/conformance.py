@@ -140,8 +140,8 @@ def check_identity(subject: Subject) -> str:
     says = subject.identity(subject.plugin())
     if says not in {creator_key(creator) for creator in subject.session.registry.all_creators}:
         raise Broken(
-            f"the plugin's name is {identity_text(says)}, for which there is no creator (its creator is "
-            f"{identity_text(subject.key)}): an engine with it does not load"
+            f"the plugin's name is {identity_text(says)}, for which no creator is registered (the plugin's creator is "
+            f"{identity_text(subject.key)}): an engine with this plugin does not load"
         )
     return ""
 
@@ -174,7 +174,8 @@ def run_check(request: dict[str, Any], events: EventWriter) -> None:
 
 def answer(subject: Subject, check: str) -> dict[str, str]:
     if creator_generation(subject.creator) != CHECKED_GENERATION:
-        why = f"its plugins are {creator_generation(subject.creator)}; the checks are for {CHECKED_GENERATION} plugins"
+        generation = creator_generation(subject.creator)
+        why = f"the creator's plugins are {generation}; the checks are for {CHECKED_GENERATION} plugins"
         return {"outcome": "not checked", "detail": why}
     try:
         return {"outcome": "passed", "detail": CHECKS[check](subject)}
@@ -220,9 +221,9 @@ def ask(trials: Trials, creator: dict[str, Any], check: str, limit: float) -> di
     key = [creator["name"], creator["version"], creator["namespace"]]
     found = trials.ask({"creator": key, "check": check, "limit": limit})
     if found["outcome"] == "hung":
-        return {"outcome": "failed", "detail": f"it did not return within {limit:g} s"}
+        return {"outcome": "failed", "detail": f"the call did not return within {limit:g} s"}
     if found["outcome"] == "crashed":
         how = f"by signal {found['signal']}" if found["signal"] else f"with exit code {found['return_code']}"
         said = f"; its last message: {found['last_messages'][-1]}" if found["last_messages"] else ""
-        return {"outcome": "failed", "detail": f"it ended the process {how}{said}"}
+        return {"outcome": "failed", "detail": f"the call ended the process {how}{said}"}
     return {"outcome": found["outcome"], "detail": found["detail"]}

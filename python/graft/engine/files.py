@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import pathlib
@@ -20,10 +21,11 @@ def write_file(path: str, data: memoryview | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise EngineError(
             "output",
             f"{path}: cannot write {len(data)} bytes: {error.strerror}",
-            "Free some space, or choose another folder",
+            "Free some disk space, or choose another folder" if is_full else "Choose another folder",
         ) from error
 
 

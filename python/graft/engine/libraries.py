@@ -191,7 +191,7 @@ def without_plugins(path: str) -> EngineError:
         next_step = 'Declare it extern "C"'
     facts = {"cause": "exports", "exports": sorted(library.exports)[:20] if library is not None else []}
     if library is not None and library.registers_itself:
-        why = self_registration("but in the registry of another TensorRT")
+        why = self_registration("but in the registry of another TensorRT library")
         message, next_step = f"{message}; {why['why']}", why["next_step"]
         facts["cause"] = why["cause"]
     return EngineError("plugin_library", message, next_step, library=path, **facts)
@@ -251,7 +251,7 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
     if missing:
         return missing_dependencies(library, missing)
     if REGISTRY_FUNCTION in reason:
-        return self_registration("but it is not linked with a TensorRT that has this function")
+        return self_registration("but it is not linked with a TensorRT library that has this function")
     version = VERSION_NOT_FOUND.search(reason)
     if version:
         return missing_version(path, *version.groups())
@@ -308,6 +308,7 @@ def self_registration(detail: str) -> dict[str, Any]:
         "cause": "static_registration",
         "why": f"it registers its plugins itself when it is opened, with {REGISTRY_FUNCTION} (the macro "
         f"REGISTER_TENSORRT_PLUGIN), {detail}",
-        "next_step": "Use it with the TensorRT that it was built for, or export getCreators and setLoggerFinder with "
-        "IPluginV3 plugins instead, which every TensorRT can load",
+        "next_step": "Use the library with the TensorRT release that it was built for, or export getCreators and "
+        "setLoggerFinder with IPluginV3 plugins instead, which TensorRT-RTX and every release of "
+        "TensorRT from 10 on can load",
     }

@@ -87,7 +87,7 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
                 )
             if pool in limits:
                 raise EngineError(
-                    "option", f"{named('--memory')} {part}: this pool is given twice", "Give each pool once"
+                    "option", f"{named('--memory')} {part}: this pool is specified twice", "Specify each pool once"
                 )
             limits[pool] = parse_size(size, part)
     return limits
@@ -96,10 +96,15 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
 def parse_size(text: str, whole: str) -> int:
     match = re.fullmatch(r"(\d{1,18}(?:\.\d{1,9})?)([a-z]+)", text.strip().lower())
     if match is None or match.group(2) not in UNITS:
-        raise EngineError("option", f"{named('--memory')} {whole}: {text!r} is not a size with its unit", MEMORY_SYNTAX)
+        raise EngineError("option", f"{named('--memory')} {whole}: {text!r} is not a size with a unit", MEMORY_SYNTAX)
     size = int(float(match.group(1)) * UNITS[match.group(2)])
     if not 0 < size < 2**62:
-        raise EngineError("option", f"{named('--memory')} {whole}: {size} bytes is outside 1..2^62", MEMORY_SYNTAX)
+        raise EngineError(
+            "option",
+            f"{named('--memory')} {whole}: {size} bytes is out of range; a limit must be at least 1 byte and less than "
+            "2^62 bytes",
+            MEMORY_SYNTAX,
+        )
     return size
 
 
@@ -127,7 +132,9 @@ def parse_formats(option: str, texts: list[str]) -> list[TensorFormat]:
         raise EngineError("option", f"{option}: some formats have a name and some do not", FORMAT_SYNTAX)
     for name in names:
         if name is not None and names.count(name) > 1:
-            raise EngineError("option", f"{option} {name}: given twice", "Join several formats by +")
+            raise EngineError(
+                "option", f"{option} {name}: this tensor is specified twice", "Join several formats of a tensor by +"
+            )
     return found
 
 
@@ -156,15 +163,15 @@ def check_combinations(options: dict[str, Any]) -> None:
     for name, needed in NEEDS.items():
         if is_given(options[name]) and not is_given(options[needed]):
             raise EngineError(
-                "option", f"{spelling(name)}: it also needs {spelling(needed)}", f"Add {spelling(needed)}"
+                "option", f"{spelling(name)}: this option also needs {spelling(needed)}", f"Add {spelling(needed)}"
             )
 
 
 def lacks(session: Session, option: str, what: str) -> EngineError:
     return EngineError(
         "option",
-        f"{option}: {session.version} does not support it (no {what})",
-        "Omit it, or build with a TensorRT that supports it"
+        f"{option}: {session.version} does not support this option (no {what})",
+        f"Omit {option}, or build with a TensorRT release that supports it"
         + (f": {named('--tensorrt')} full" if session.flavor.name == "rtx" else ""),
     )
 
@@ -249,7 +256,7 @@ def allow_aliased_ports(session: Session, config: Any, network: Any) -> None:
         raise EngineError(
             "build",
             f"{session.version} does not support plugins that update an input in place, such as {', '.join(layers)}",
-            "Build with TensorRT 10.3 or later, or give the output its own memory: in_place = 0",
+            "Build with TensorRT 10.3 or later, or set in_place = 0, so that the output has its own memory",
         )
     config.set_preview_feature(feature, True)
 
@@ -284,7 +291,7 @@ def apply_to(session: Session, tensors: list[Any], given: list[TensorFormat], si
             raise EngineError(
                 "option",
                 f"{given[0].option}: {len(given)} formats for {len(tensors)} {side}s: {listed}",
-                "Give one format for each in this order, one for all, or use names: NAME=FORMAT",
+                "Specify one format for each in this order, one for all, or use names: NAME=FORMAT",
             )
         pairs = list(zip(tensors, spread, strict=True))
     else:

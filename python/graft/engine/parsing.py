@@ -27,9 +27,9 @@ DTYPE_NAMES = {
 def check_model_file(path: str) -> None:
     model = pathlib.Path(path)
     if not model.is_file():
-        raise EngineError("input", f"{path}: no such file", "Give the path of an ONNX model")
+        raise EngineError("input", f"{path}: no such file", "Pass the path of an ONNX model")
     if model.stat().st_size == 0:
-        raise EngineError("input", f"{path}: the file is empty", "Give the path of an ONNX model")
+        raise EngineError("input", f"{path}: the file is empty", "Pass the path of a complete ONNX model")
 
 
 def parse_model(session: Session, path: str, plugin_override: bool) -> tuple[Any, Any]:
@@ -62,8 +62,10 @@ def set_plugin_override(session: Session, parser: Any) -> None:
     if flag is None:
         raise EngineError(
             "option",
-            f"{named('--plugin-override')}: {session.flavor.module} {session.trt.__version__} does not support it",
-            "It needs TensorRT 10.15 or RTX 1.7; otherwise remove the function from the model",
+            f"{named('--plugin-override')}: {session.flavor.module} {session.trt.__version__} does not support this "
+            "option",
+            "The option needs TensorRT 10.15 or TensorRT-RTX 1.7; with an older release, remove the function from the "
+            "model",
         )
     parser.set_flag(flag)
 

@@ -40,7 +40,9 @@ def add_profile(session: Session, config: Any, network: Any, ranges: dict[str, S
 
 def refused_profile(ranges: dict[str, ShapeRange], reason: str) -> EngineError:
     described = " ".join(f"{name}={found.text()}" for name, found in ranges.items())
-    return EngineError("shapes", f"{named('--shapes')} {described}: TensorRT refuses it: {reason}", "Change the range")
+    return EngineError(
+        "shapes", f"{named('--shapes')} {described}: TensorRT refuses these ranges: {reason}", "Change the ranges"
+    )
 
 
 def check_profiles(errors: list[str], warnings: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
@@ -73,12 +75,12 @@ def unusable_profile(
     what = f"the {word} shapes" if end is not None else "the ranges"
     next_step = (
         "The node that TensorRT names has a fixed size where the input is dynamic, which exporters often do with the "
-        f"batch: export the model with this size dynamic, or give {named('--shapes')} a range that the node supports"
+        f"batch: export the model with this size dynamic, or set {named('--shapes')} to a range that the node supports"
     )
     if ABOUT_NAMES.search(complaint):
         next_step = (
-            "Dimensions with the same name must have the same size: give the inputs equal ranges for them in "
-            f"{named('--shapes')}"
+            "Dimensions with the same name must have the same size: set equal ranges for these dimensions of the "
+            f"inputs in {named('--shapes')}"
         )
     elif end is None:
         next_step = f"Change the ranges of {named('--shapes')}"

@@ -85,7 +85,9 @@ class Session:
 
     def refusal(self, option: str, reason: str) -> EngineError:
         return EngineError(
-            "option", f"{option}: {self.version} refuses it: {reason}", "Omit it, or use an allowed value"
+            "option",
+            f"{option}: {self.version} refuses this value: {reason}",
+            f"Omit {option}, or use an allowed value",
         )
 
     def identity(self) -> dict[str, str]:
@@ -126,12 +128,12 @@ class Session:
         if has_current_entry_point and (taken := self._taken(path)):
             cause, (why, next_step) = "taken", taken
         elif has_current_entry_point:
-            cause, why = "refused", "see its messages above"
-            next_step = "Check that the library was built for this TensorRT"
+            cause, why = "refused", "see TensorRT's messages above"
+            next_step = "Check that the library was built for this release of TensorRT"
         else:
             cause = "exports"
             why = f"it exports only {ENTRY_POINTS[1]}, the list of V2 plugins, but {version} reads {ENTRY_POINTS[0]}"
-            next_step = f"Export {ENTRY_POINTS[0]} with plugins of IPluginV3, or use a TensorRT that reads both"
+            next_step = f"Export {ENTRY_POINTS[0]} with plugins of IPluginV3, or use a TensorRT release that reads both"
         return EngineError(
             "plugin_library",
             f"plugin library {path}: {version} refuses to load it; {why}",

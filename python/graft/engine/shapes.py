@@ -89,7 +89,7 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
         found = parse_shape_range(text)
         if found.name in ranges:
             raise EngineError(
-                "shapes", f"{named('--shapes')} names input {found.name!r} twice", "Give one range for each input"
+                "shapes", f"{named('--shapes')} names input {found.name!r} twice", "Specify one range for each input"
             )
         ranges[found.name] = found
     return ranges
@@ -177,7 +177,7 @@ def check_order(found: ShapeRange) -> None:
             raise EngineError(
                 "shapes",
                 f"{named('--shapes')} {found.name}={found.text()}: dimension {axis} is not in order: {low}, {middle}, {high}",
-                "Give minimum <= optimum <= maximum in every dimension",
+                "Use minimum <= optimum <= maximum in every dimension",
             )
 
 
@@ -197,7 +197,7 @@ def missing_ranges(missing: list[NetworkInput]) -> EngineError:
     return EngineError(
         "shapes",
         "; ".join(said),
-        f"Give minimum, optimum and maximum, for example {' '.join(map(missing_flag, missing))}\n"
+        f"Specify minimum, optimum and maximum, for example {' '.join(map(missing_flag, missing))}\n"
         f"By default {'graft.inspect' if is_keyword() else 'the command inspect'} tries several ranges and reports "
         "which of them build",
         inputs=[i.name for i in missing],
@@ -243,7 +243,7 @@ def profile_ranges(inputs: list[NetworkInput], given: dict[str, ShapeRange]) -> 
         if name not in known:
             raise EngineError(
                 "shapes",
-                f"{named('--shapes')} names input {name!r}, which the model does not have; it has: "
+                f"{named('--shapes')} names input {name!r}, which the model does not have; its inputs are: "
                 + (", ".join(sorted(known)) or "none"),
                 f"Write {SYNTAX_IN_PYTHON if is_keyword() else SYNTAX}",
             )

@@ -120,7 +120,7 @@ def visible_device(number: int | None) -> dict[str, str]:
         raise EngineError(
             "option",
             f"{named('--device')} {number}: CUDA_VISIBLE_DEVICES={visible} shows {len(names)} GPUs",
-            "Give a smaller number; the first is 0",
+            "Use a smaller number; the first GPU is 0",
         )
     return {"CUDA_VISIBLE_DEVICES": names[number]}
 
@@ -414,7 +414,7 @@ def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> E
     cause = "crash"
     library = read_library(pathlib.Path(path))
     if library is not None and library.registers_itself:
-        why = self_registration("and it found the registry of another TensorRT than it was built with")
+        why = self_registration("and it found the registry of another TensorRT release than it was built with")
         message += f": {why['why']}"
         cause, next_step = why["cause"], why["next_step"]
     return EngineError("plugin_library", message + said, next_step, library=path, cause=cause, **facts)

@@ -69,4 +69,6 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
         config.num_compute_capabilities = len(targets)
         for index, target in enumerate(targets):
             if not config.set_compute_capability(getattr(trt.ComputeCapability, target.upper()), index):
-                raise EngineError("target", f"{named('--target')} {target}: {version} refuses it", "Omit it")
+                raise EngineError(
+                    "target", f"{named('--target')} {target}: {version} refuses this target", "Omit this target"
+                )

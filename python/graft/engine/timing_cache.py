@@ -39,7 +39,9 @@ class TimingCache:
         try:
             self._previous = path.read_bytes() if path.exists() else b""
         except OSError as error:
-            raise EngineError("input", f"timing cache {path}: {error.strerror}", "Name a readable file") from error
+            raise EngineError(
+                "input", f"timing cache {path}: {error.strerror}", "Choose a file that can be read"
+            ) from error
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             accepted = self._set(self._previous)
@@ -96,7 +98,9 @@ def locked(path: pathlib.Path) -> Iterator[bytes]:
             if error.errno == errno.ELOOP:
                 yield b""
                 return
-            raise EngineError("output", f"timing cache {path}: {error.strerror}", "Name a file to write") from error
+            raise EngineError(
+                "output", f"timing cache {path}: {error.strerror}", "Choose a file that can be written"
+            ) from error
         with os.fdopen(descriptor, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:

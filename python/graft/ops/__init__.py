@@ -53,20 +53,24 @@ def _call(definition: Definition, inputs: Sequence[Any], values: Sequence[Any], 
     kind = kind_of(arrays[0]) if arrays else None
     for name, _, array in tensors:
         if kind is None or kind_of(array) is not kind:
-            allowed = "numpy.ndarray, torch.Tensor, cupy.ndarray" if kind is None else kind.name
-            raise TypeError(f"{function}: input {name} is {type(array).__qualname__}; allowed: {allowed}")
+            allowed = "numpy.ndarray, torch.Tensor or cupy.ndarray" if kind is None else kind.name
+            raise TypeError(f"{function}: input {name} is {type(array).__qualname__}; it must be {allowed}")
     device = kind.device(arrays[0])
     for name, port, array in tensors:
         if kind.dtype(array) not in definition.allowed_dtypes(port).split(", "):
             raise ValueError(
-                f"{function}: input {name} is {kind.dtype(array)}; allowed: {definition.allowed_dtypes(port)}"
+                f"{function}: input {name} is {kind.dtype(array)}; it must be "
+                f"{definition.allowed_dtypes(port).replace(', ', ' or ')}"
             )
         if kind.device(array) != device:
             raise ValueError(
-                f"{function}: input {name} is on {kind.device(array)}; allowed: {device}, the device of the first input"
+                f"{function}: input {name} is on {kind.device(array)}; it must be on {device}, the device of the first "
+                "input"
             )
         if not kind.is_contiguous(array):
-            raise ValueError(f"{function}: input {name} is not contiguous; allowed: {kind.to_contiguous}")
+            raise ValueError(
+                f"{function}: input {name} is not contiguous; make it contiguous with {kind.to_contiguous}"
+            )
     dtypes = tuple(kind.dtype(array) for array in arrays)
     shapes = tuple(tuple(array.shape) for array in arrays)
     attributes = definition.convert((*values, *numbers))
@@ -85,21 +89,22 @@ def _check_outputs(
     function: str, kind: Any, device: str, outputs: list[Any], wanted: list[Any], inputs: list[Any]
 ) -> None:
     if len(outputs) != len(wanted):
-        raise ValueError(f"{function}: out has {len(outputs)} arrays; allowed: {len(wanted)}")
+        raise ValueError(f"{function}: out has {len(outputs)} arrays; it must have {len(wanted)}")
     for array, (port, dtype, shape) in zip(outputs, wanted):
         if kind_of(array) is not kind:
-            raise TypeError(f"{function}: out for {port.name} is {type(array).__qualname__}; allowed: {kind.name}")
+            raise TypeError(f"{function}: out for {port.name} is {type(array).__qualname__}; it must be {kind.name}")
         found = (kind.dtype(array), tuple(array.shape), kind.device(array))
         if found != (dtype, shape, device):
             raise ValueError(
-                f"{function}: out for {port.name} is {found[0]} {found[1]} on {found[2]}; allowed: {dtype} {shape} on {device}"
+                f"{function}: out for {port.name} is {found[0]} {found[1]} on {found[2]}; it must be {dtype} {shape} "
+                f"on {device}"
             )
         if not kind.is_contiguous(array) or not kind.is_writable(array):
-            raise ValueError(f"{function}: out for {port.name} is not contiguous or not writable; allowed: both")
+            raise ValueError(f"{function}: out for {port.name} is not contiguous or not writable; it must be both")
         begin, end = kind.address(array), kind.address(array) + array.nbytes
         for other in inputs:
             if begin < kind.address(other) + other.nbytes and kind.address(other) < end:
-                raise ValueError(f"{function}: out for {port.name} overlaps an input; allowed: separate memory")
+                raise ValueError(f"{function}: out for {port.name} overlaps an input; it must have its own memory")
 
 
 def _make(definition: Definition) -> Callable[..., Any]:

@@ -165,7 +165,7 @@ def _spatial_pyramid_pooling(
     x = inputs["x"]
     if a["binning"] != "adaptive":
         raise NotImplementedError(
-            f"graft::spatial_pyramid_pooling has no gradient with binning {a['binning']}; allowed: adaptive"
+            f"graft::spatial_pyramid_pooling has no gradient with binning {a['binning']}: use binning adaptive"
         )
     x32 = x.float()
     found = torch.zeros_like(x32)

@@ -113,12 +113,13 @@ def _checked_dtypes(definition: Definition, tensors: Sequence[Tensor]) -> list[s
         found = _DTYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
         if found not in definition.allowed_dtypes(port).split(", "):
             raise ValueError(
-                f"{definition.function}: input {name} is {found}; allowed: {definition.allowed_dtypes(port)}"
+                f"{definition.function}: input {name} is {found}; it must be "
+                f"{definition.allowed_dtypes(port).replace(', ', ' or ')}"
             )
         if tensor.device != first.device:
             raise ValueError(
-                f"{definition.function}: input {name} is on {tensor.device}; allowed: {first.device}, the device of "
-                "the first input"
+                f"{definition.function}: input {name} is on {tensor.device}; it must be on {first.device}, the device "
+                "of the first input"
             )
         dtypes.append(found)
     return dtypes

@@ -233,9 +233,7 @@ def add_functions(model: Any) -> Any:
                 node.attribute.append(onnx.helper.make_attribute(info.name, value, attr_type=attribute_type))
         element, shape = types.get(node.input[0], (onnx.TensorProto.UNDEFINED, None))
         if element not in onnx_names or shape is None:
-            raise ValueError(
-                f"{node.op_type} {node.name}: the type and rank of its input {node.input[0]} are not known"
-            )
+            raise ValueError(f"{node.op_type} {node.name}: the type and rank of its input {node.input[0]} are unknown")
         rank = len(shape.dim)
         function = _function(definition, values, onnx_names[element], rank, len(node.input), opset)
         if function is None:

@@ -97,7 +97,7 @@ def test_one_that_hangs_costs_its_own_checks_alone(compile_library: CompileLibra
     hang = (CREATE, CREATE + "    ::pause();\n")
     library = library_with(compile_library, tmp_path, "hangs", hang)
     found = checks_of(drive("plugins", library, "--check", "--tensorrt", "lean", "--time-limit", 15))
-    assert found["creation"] == ("failed", "it did not return within 15 s")
+    assert found["creation"] == ("failed", "the call did not return within 15 s")
     assert (found["name"][0], found["fields"][0]) == ("passed", "passed")
 
 

@@ -175,7 +175,7 @@ def test_dla_with_gpu_fallback(setting: Setting, core: int) -> None:
 def test_what_a_setter_says_on_the_logger_alone_is_an_error(setting: Setting) -> None:
     done = setting.build("--memory", "dlaSRAM=3000B")
     assert (done.code, done.error["kind"]) == (2, "option")
-    assert "--memory dla_managed_sram=3000B: tensorrt 10.13.0 refuses it" in done.error["message"]
+    assert "--memory dla_managed_sram=3000B: tensorrt 10.13.0 refuses this value" in done.error["message"]
     assert "no power of two" in done.error["message"]
     assert setting.files() == {"m.onnx"}
 
@@ -198,7 +198,7 @@ def test_what_this_tensorrt_lacks_is_refused_by_name(setting: Setting, flags: li
     done = setting.build(*flags, version="11.4.0", STAND_IN_LACKS=lacking)
     assert (done.code, done.error["kind"]) == (2, "option")
     assert f"{flags[0]}" in done.error["message"]
-    assert f"tensorrt 11.4.0 does not support it (no {lacking})" in done.error["message"]
+    assert f"tensorrt 11.4.0 does not support this option (no {lacking})" in done.error["message"]
     assert setting.files() == {"m.onnx"}
 
 

@@ -46,5 +46,5 @@ def test_numbers_in_the_place_of_limits():
         np.testing.assert_array_equal(found[0][: found[1]], expected[0][: expected[1]])
     by_name = graft.ops.non_max_suppression(boxes, scores, max_output_boxes_per_class=7, iou_threshold=0.25)
     assert by_name[1] > 0 and len(by_name[0]) == 2 * 3 * 7, "room for no more than the number says"
-    with pytest.raises(TypeError, match="attribute max_output_boxes_per_class is 1.5; allowed: an integer"):
+    with pytest.raises(TypeError, match="attribute max_output_boxes_per_class is 1.5; it must be an integer"):
         graft.ops.non_max_suppression(boxes, scores, 1.5)

@@ -218,13 +218,13 @@ def test_refused(my, device):
     w, x = torch.ones(2, device=device), torch.ones(2, 3, device=device)
     theta = torch.ones(1, 2, 3, device=device)
     for error, message, call in [
-        (TypeError, "input x is Tensor; allowed: a list of one tensor or more", lambda: my.fast_normalized_fusion(w, x)),
+        (TypeError, "input x is Tensor; it must be a list of at least one tensor", lambda: my.fast_normalized_fusion(w, x)),
         (ValueError, "input x is an empty list", lambda: my.fast_normalized_fusion(w, [])),
-        (ValueError, "input x_2 is float64; allowed: f32", lambda: my.fast_normalized_fusion(w, [x, x.double()])),
+        (ValueError, "input x_2 is float64; it must be f32", lambda: my.fast_normalized_fusion(w, [x, x.double()])),
         (ValueError, "input x_2 is f16; allowed: f32", lambda: my.fast_normalized_fusion(w, [x, x.half()])),
         (ValueError, "`x_2` is 3x2, allowed is the shape of `x_1`",
          lambda: my.fast_normalized_fusion(w, [x, x.t().contiguous()])),
-        (TypeError, r"input size is float32 \(4,\) on cpu; allowed: integers",
+        (TypeError, r"input size is float32 \(4,\) on cpu; it must be a list of integers",
          lambda: my.affine_sampling(theta, torch.ones(4))),
         (ValueError, "`size` 3 values, allowed are 3, and 4 or 5", lambda: my.affine_sampling(theta, [1, 2, 3])),
         (AttributeError, "has no select_rows: the size of its result depends on data", lambda: my.select_rows),
@@ -249,7 +249,7 @@ def test_graft_ops_runs_the_same_kernels(my, device):
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_sizes_on_a_device_are_refused(my):
-    with pytest.raises(TypeError, match=r"input size is int64 \(4,\) on cuda:0; allowed: integers"):
+    with pytest.raises(TypeError, match=r"input size is int64 \(4,\) on cuda:0; it must be a list of integers"):
         my.affine_sampling(torch.ones(1, 2, 3, device="cuda"), torch.ones(4, dtype=torch.int64, device="cuda"))
 
 

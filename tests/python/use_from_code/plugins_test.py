@@ -242,12 +242,12 @@ def test_add_names_what_is_wrong(module: str) -> None:
     graft.plugins.register(sys.argv[2])
     for operator, attributes, words in [
         ("L2Normalise", {}, "did you mean L2Normalize?"),
-        ("L2Normalize", {"axis": [1]}, "no attribute axis (did you mean axes?); allowed are axes (integer), epsilon (number)"),
-        ("L2Normalize", {"axes": [0.5]}, "attribute axes is [0.5]; allowed is integer, or a list of them"),
+        ("L2Normalize", {"axis": [1]}, "no attribute axis (did you mean axes?); its attributes are axes (integer), epsilon (number)"),
+        ("L2Normalize", {"axes": [0.5]}, "attribute axes is [0.5]; it must be of type integer, or a list of such values"),
         ("L2Normalize", {"axes": "1"}, "attribute axes is '1'"),
-        ("L2Normalize", {"axes": [2**70]}, "an integer of 64 bits"),
-        ("L2Normalize", {"axes": [1], "epsilon_mode": 1}, "attribute epsilon_mode is 1; allowed is a string"),
-        ("LeakyReLU", {"alpha": None}, "attribute alpha is None; allowed is number"),
+        ("L2Normalize", {"axes": [2**70]}, "an integer that fits in 64 bits"),
+        ("L2Normalize", {"axes": [1], "epsilon_mode": 1}, "attribute epsilon_mode is 1; it must be a string"),
+        ("LeakyReLU", {"alpha": None}, "attribute alpha is None; it must be of type number"),
         ("L2Normalize", {"axes": [1], "epsilon_mode": "other"}, "L2Normalize refused"),
     ]:
         message = message_of(graft.plugins.add, network, operator, ["x"], **attributes)
@@ -289,7 +289,7 @@ def test_add_looks_in_every_namespace() -> None:
     assert chosen() == ("theirs", "10")
     creators.append(IPluginCreatorV3One("others", "11"))
     message = message_of(graft.plugins.add, network, "Own", "x")
-    assert "several namespaces have it: others, theirs" in message and "namespace=" in message, message
+    assert "several namespaces have a plugin of this name: others, theirs" in message and "namespace=" in message, message
     assert chosen(namespace="others") == ("others", "11")
     creators.append(IPluginCreatorV3One("", "1"))
     assert chosen() == ("", "1")

@@ -315,7 +315,7 @@ def test_build(converted: graft.ConvertResult, images: np.ndarray, tmp_path: pat
     assert one.targets == ["sm120"]
     for built in (result, one):  # a printed engine shows its warnings
         assert ("warning" in repr(built)) == bool(built.warnings)
-    with pytest.raises(TypeError, match="allowed are one shape, or the smallest, usual and largest one"):
+    with pytest.raises(TypeError, match="it must be one shape, or the minimum, optimum and maximum shape"):
         graft.build(int8, tmp_path / "other.engine", shapes={"image": ([1, 1, 8, 8], [8, 1, 8, 8])})
     with pytest.raises(graft.Error, match="memory: found the pool shop"):
         graft.build(int8, tmp_path / "other.engine", memory={"shop": 1})
