@@ -159,9 +159,9 @@ def inspect(
     """Determines how TensorRT will run each node: by running the installed TensorRT, or by Graft's rules.
 
     judge: `auto` parses and builds the model with the installed TensorRT, in a child process that may crash, for
-        suggested shapes where none are given, and uses the rules where no TensorRT is installed or a release is named;
-        result.probe and result.not_asked say which of the two judged. `rule` does not run TensorRT. `parser` runs
-        TensorRT's parser, and `builder` its parser and its builder.
+        suggested shapes if `shapes` has none, and uses the rules if TensorRT is not installed or `release` is set;
+        result.probe and result.not_asked show which of the two judged. `rule` does not run TensorRT. `parser` runs
+        TensorRT's parser, and `builder` runs TensorRT's parser and builder.
     convert: inspect the model that graft.convert writes, without proofs.
     release: judge by the rules of this release, one of graft.releases(), which need not be installed: "rtx-1.5",
         "tensorrt-10.13". Empty: the newest TensorRT-RTX that was measured.
@@ -221,9 +221,9 @@ def convert(
     check: compare the outputs of the result with those of the model, as graft.verify does, and parse and build the
         result with the installed TensorRT, in a child process that may crash. result.verified has the verdict, or
         result.not_verified the reason why nothing was compared: without prove, with rules, or where nothing was
-        rewritten. result.runs is whether TensorRT built the result, and result.check has TensorRT's messages. Where no
-        TensorRT is installed, or a release is given, result.not_checked says so and the rules judge. False leaves out
-        both checks.
+        rewritten. result.runs is whether TensorRT built the result, and result.check has TensorRT's messages. If TensorRT
+        is not installed or `release` is set, the rules judge and result.not_checked has the reason. False skips both
+        checks.
     max_seconds, shapes, targets, plugin_libraries, tensorrt: the arguments of graft.inspect, for the check.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and an inconsistent model;
@@ -425,7 +425,7 @@ def build(
     engine: the file to write.
     targets: GPU architectures, ["sm89"], or "current", the GPU of this machine. Empty: with TensorRT-RTX all from
         Ampere on, with TensorRT the GPU of this machine.
-    shapes: the smallest, usual and largest shape of each dynamic input, or a single shape:
+    shapes: the minimum, optimum and maximum shape of each dynamic input, or a single shape:
         {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
     profiles: further ranges, one dict as in `shapes` for each optimization profile.
     memory: the maximum size of each of the builder's memory pools, in bytes: {"workspace": 2 << 30}; also
@@ -440,8 +440,8 @@ def build(
     docs/guide/build_options.md explains the other arguments.
 
     Raises graft.Error (missing_tool) where TensorRT is not installed; graft.Error (answer_is_no) with TensorRT's
-    reasons where TensorRT refuses the model; graft.Error (bad_input) for options that this TensorRT does not support,
-    naming them; graft.Cancelled.
+    reasons where TensorRT refuses the model; graft.Error (bad_input) for options that the installed TensorRT does not
+    support, naming them; graft.Cancelled.
     """
     return _call(
         _toolkit.build,
@@ -593,8 +593,8 @@ def canary(
     plugin_libraries: plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes
         in place of the functions of Graft's operators.
 
-    result.left_out has the tensors that are not compared (those that depend on random numbers, and those whose size
-    depends on data) and the reasons.
+    result.left_out has the tensors that are not compared (tensors that depend on random numbers, and tensors whose
+    size depends on data) and the reasons.
 
     Raises graft.Error for a folder that exists already, data and shapes that do not fit the model, a model that does
     not run on the CPU, and a model without an output that can be compared; graft.Cancelled.
