@@ -70,9 +70,9 @@ void refuse_plugins(std::vector<report::NodeSupport>& nodes) {
   for (report::NodeSupport& node : nodes) {
     if (node.support != report::Support::plugin || !onnx::is_standard_operator("", node.op)) continue;
     node.support = report::Support::unsupported;
-    node.reason +=
-        (node.reason.empty() ? "" : "; ") + std::string("only a plugin of Graft's runs it, and plugins are disabled");
-    node.advice = fmt::format("leave out {}", setting_name(Setting::without_plugins));
+    node.reason += (node.reason.empty() ? "" : "; ") +
+                   std::string("only a plugin of Graft runs the node, and plugins are disabled");
+    node.advice = fmt::format("remove {}", setting_name(Setting::without_plugins));
   }
 }
 

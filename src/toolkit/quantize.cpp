@@ -146,10 +146,10 @@ std::string check_command(const Model& model, const QuantizeReport& report, cons
 void write(const Model& model, QuantizeReport& report, const QuantizeOptions& options) {
   if (const std::filesystem::path& cache = options.int8.write_cache; !cache.empty()) {
     if (report.calibration_cache.empty()) {
-      throw Error(fmt::format(
-          "{0}: no tensor became int8, so there are no scales to write\nLeave out {0}; the report without it "
-          "has the reason for each node",
-          setting_name(Setting::written_cache)));
+      throw Error(
+          fmt::format("{0}: no tensor became int8, so there are no scales to write\nRemove {0}; the report of the same "
+                      "command without {0} has the reason for each node",
+                      setting_name(Setting::written_cache)));
     }
     write_file(cache, report.calibration_cache);
   }
@@ -192,7 +192,7 @@ void check_options(const QuantizeOptions& options) {
   }
   if (options.precision != Precision::int8 && !options.int8.write_cache.empty()) {
     throw Error(fmt::format(
-        "{}: this option does not apply to {} {}, because a calibration cache contains scales of int8",
+        "{0}: this option does not apply to {1} {2}\nRemove {0}, because a calibration cache contains scales of int8",
         setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
   }
   if (has_data(options) && !options.data_files.empty()) {

@@ -427,7 +427,7 @@ def test_an_island_is_named(graft, tmp_path):
     assert (island["node"], island["type"]) == ("node 'convtranspose3' (ConvTranspose)", "f32")
     said = graft(*command, "-q").out  # a listing that the option requests
     assert "note: node 'convtranspose3' (ConvTranspose) reads f32" in said
-    assert "1 convolution or matrix product: 1 reads f32" in said
+    assert "1 convolution or matrix multiplication: 1 reads f32" in said
     assert "deconv" in said
 
 

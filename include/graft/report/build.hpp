@@ -289,7 +289,7 @@ struct EngineLayers {
         field("matrix_reads", &EngineLayers::matrix_reads,
               "The number of convolutions and matrix multiplications that read each type."),
         field("f32_islands", &EngineLayers::islands,
-              "Convolutions and matrix products that read another type than int8 or f8 although they follow "
+              "Convolutions and matrix multiplications that read another type than int8 or f8 although they follow "
               "DequantizeLinear.")};
   }
 };
@@ -346,7 +346,7 @@ struct BuildReport : BuiltEngine {
                   "Graft's warnings about operators and GPUs without plugins, then TensorRT's, then one for each node "
                   "that is computed wrongly."),
             field_if_any(nullptr, "layers", &BuildReport::known_layers,
-                         "The kernels of the engine, if they were requested; null if they are not known."),
+                         "The kernels of the engine, if they were requested; null if the kernels are unknown."),
             field_if_any(nullptr, "layer_summary", &BuildReport::layers,
                          "The types that the kernels read, if the kernels were requested.")});
   }

@@ -169,8 +169,8 @@ struct Difference {
     return std::tuple{
         field("elements", &Difference::count, "The number of elements that were compared."),
         field("mismatched", &Difference::mismatched,
-              "The number of elements outside the tolerance, with those that are NaN or infinite in one tensor only "
-              "and not undecided."),
+              "The number of elements outside the tolerance, including elements that are NaN or infinite in one tensor "
+              "only and not undecided."),
         field("within_noise", &Difference::within_noise,
               "The number of elements outside the tolerance but within the noise floor; they are not mismatches."),
         field("undecided", &Difference::undecided,

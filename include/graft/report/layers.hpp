@@ -103,7 +103,7 @@ struct RoundingEffect {
     return std::tuple{
         field("overflow", &RoundingEffect::overflow, "The number of finite elements that become infinite."),
         field("saturated", &RoundingEffect::saturated,
-              "The number of elements that become the largest or smallest step of int8."),
+              "The number of elements that become the largest or smallest value of int8."),
         field("underflow", &RoundingEffect::underflow, "The number of elements that are not 0 and become 0."),
         field("subnormal", &RoundingEffect::subnormal,
               "The number of elements that are so small that they lose digits, but do not become 0."),

@@ -269,9 +269,9 @@ struct Int8Cost {
 
   static constexpr auto fields() {
     return std::tuple{
-        field(
-            "bytes_moved", &Int8Cost::bytes_moved,
-            "The bytes that layers read and write: tensors and weights, 1 byte for a number in int8 or f8, 4 in f32."),
+        field("bytes_moved", &Int8Cost::bytes_moved,
+              "The bytes that layers read and write: tensors and weights, 1 byte for an element in int8 or f8, 4 bytes "
+              "in f32."),
         field("int8_multiply_adds", &Int8Cost::int8_multiply_adds, "The multiply-adds in int8 or f8."),
         field("f32_multiply_adds", &Int8Cost::f32_multiply_adds, "The multiply-adds in f32."),
     };

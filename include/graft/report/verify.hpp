@@ -98,7 +98,7 @@ struct ComparedOutput {
         field("tolerance", &ComparedOutput::tolerance, "The differences that were allowed."),
         field("compared", &ComparedOutput::compared, "The number of finite elements in all runs."),
         field("not_compared", &ComparedOutput::not_compared,
-              "The reason why only type and rank were compared: the numbers are random. Mostly empty."),
+              "The reason why only type and rank were compared: the values are random. Mostly empty."),
         inlined(&ComparedOutput::worst),
         field("snr_db", &ComparedOutput::snr_db,
               "The signal to noise ratio of all runs in dB; None where nothing differs."),
@@ -110,7 +110,7 @@ struct ComparedOutput {
               "The number of rows whose largest element is at the same position in both models."),
         field("noise_floor", &ComparedOutput::floor,
               "The noise floor of the first run with elements outside the tolerance, or else of the worst run; None if "
-              "it was not measured, mostly because the tolerance was sufficient or was given."),
+              "it was not measured, mostly because the tolerance was sufficient or was set by the caller."),
         field(
             "beyond_rounding", &ComparedOutput::beyond_rounding,
             "The largest difference of the worst run divided by the largest change that rounding alone, with f64 "
@@ -119,7 +119,8 @@ struct ComparedOutput {
             "the "
             "same and the quotient is more than 4: the difference may have another cause than rounding. None "
             "otherwise, or if it was not measured: for a difference of at most 1 % of the tolerance, for types other "
-            "than f32 and f64, and where the tolerance is given, allows for a narrower type, or needed a noise floor, "
+            "than f32 and f64, and where the tolerance is set by the caller, allows for a narrower type, or needed a "
+            "noise floor, "
             "or rounding alone changes the output by more than 1 % or to NaN or infinity."),
         field("note", nullptr, &ComparedOutput::full_note,
               "The transposition that maps one layout to the other, or why the outputs were not compared; mostly "

@@ -44,9 +44,10 @@ Listing engine_layers_text(const report::EngineLayers& engine) {
   text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.reads())));
   const std::size_t matrices = engine.matrix_layers().size();
   if (matrices != 0) {
-    text.add(fmt::format("{}: {}",
-                         count_text(matrices, "convolution or matrix product", "convolutions and matrix products"),
-                         text_of_reads(engine.matrix_reads())));
+    text.add(fmt::format(
+        "{}: {}",
+        count_text(matrices, "convolution or matrix multiplication", "convolutions and matrix multiplications"),
+        text_of_reads(engine.matrix_reads())));
   }
   for (const report::FloatIsland& island : engine.islands) {
     text.add(fmt::format("note: {} reads {}, although QuantizeLinear and DequantizeLinear precede it",

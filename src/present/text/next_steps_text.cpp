@@ -212,7 +212,7 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
       toolkit::trial_options(toolkit::trial_settings(report.options.inspect)) + library_options();
   const std::string inspection = fmt::format("graft inspect {}{}{}", shell_path(report.output), release,
                                              release.empty() ? options : library_options());
-  const std::string without_plugins = fmt::format("leave out {}", setting_name(Setting::without_plugins));
+  const std::string without_plugins = fmt::format("remove {}", setting_name(Setting::without_plugins));
   if (std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
         return report::is_bad(node.support) && node.advice == report::advice_on_fault;
       })) {
