@@ -995,20 +995,20 @@ def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_pa
     model = save(tmp_path / "top.onnx", [node], [("x", [2, 10]), ("k", INT64, [1])], [("y", [2, None])])
     for judge in (["--probe", "none"], ["--for", "rtx-1.7"], ["--target", "sm120"]):
         (step,) = graft("inspect", model, *judge, "--json").json["next"]
-        assert "the values of k decide sizes" in step["why"], judge
+        assert "the values of k determine sizes" in step["why"], judge
         assert ("run the build where TensorRT-RTX 1.7 is installed" in step["why"]) == ("--for" in judge)
         program, *arguments = shlex.split(step["command"])
         assert program == "graft"
         graft(*arguments, code=0)
     converted = graft("convert", model, "-o", tmp_path / "c.onnx").out
-    assert "the values of k decide sizes" in " ".join(converted.split())
+    assert "the values of k determine sizes" in " ".join(converted.split())
 
     # Neither an input of another kind nor sizes of inputs are called values.
     model = save(
         tmp_path / "add.onnx", [helper.make_node("Add", ["x", "q"], ["y"])], [("x", ["n"]), ("q", [1])], [("y", ["n"])]
     )
     (step,) = graft("inspect", model, "--json").json["next"]
-    assert "decide sizes" not in step["why"]
+    assert "determine sizes" not in step["why"]
 
 
 @pytest.mark.parametrize(("size", "has_one_shape"), [(4, True), ("n", False)])

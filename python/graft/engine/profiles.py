@@ -16,7 +16,7 @@ from graft.engine.shapes import ShapeRange, dims_text
 UNUSABLE_PROFILE = re.compile(
     r"k(?P<end>MIN|OPT|MAX) values (?:are not self-consistent|for profile (?P<number>\d+) violate shape constraints)"
 )
-PROFILE_ENDS = {"MIN": ("smallest", "minimum"), "OPT": ("usual", "optimum"), "MAX": ("largest", "maximum")}
+PROFILE_ENDS = {"MIN": "minimum", "OPT": "optimum", "MAX": "maximum"}
 # Any other error about a profile: "contradictory IOptimizationProfile kMIN/kMAX constraints".
 ABOUT_PROFILES = re.compile(r"optimization ?profile|\bprofile \d", re.I)
 # Errors about dimensions with the same name, which TensorRT requires to be equal.
@@ -66,13 +66,13 @@ def unusable_profile(
 ) -> EngineError:
     """Returns the error for shapes that do not go through the network. `which` is MIN, OPT or MAX, or None where the
     message is about whole ranges."""
-    word, end = PROFILE_ENDS[which] if which is not None else ("", None)
+    end = PROFILE_ENDS[which] if which is not None else None
 
     def text(found: ShapeRange) -> str:
         return dims_text(getattr(found, end)) if end is not None else found.text()
 
     shapes = " or ".join(" ".join(f"{name}={text(found)}" for name, found in ranges.items()) for ranges in profiles)
-    what = f"the {word} shapes" if end is not None else "the ranges"
+    what = f"the {end} shapes" if end is not None else "the ranges"
     next_step = (
         "The node that TensorRT names has a fixed size where the input is dynamic, which exporters often do with the "
         f"batch: export the model with this size dynamic, or set {named('--shapes')} to a range that the node supports"

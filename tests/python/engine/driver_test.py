@@ -80,8 +80,8 @@ def test_dynamic_shapes_need_and_take_a_range(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("given", "end", "word", "severity"),
     [
-        ("x=1x3x4..1x3x4..8x3x4", "maximum", "largest shapes of the profile, x=8x3x4:", "warning"),
-        ("x=1x3x4..2x3x4..8x3x4", "optimum", "usual shapes of the profile, x=2x3x4:", "error"),
+        ("x=1x3x4..1x3x4..8x3x4", "maximum", "maximum shapes of the profile, x=8x3x4:", "warning"),
+        ("x=1x3x4..2x3x4..8x3x4", "optimum", "optimum shapes of the profile, x=2x3x4:", "error"),
     ],
 )
 def test_a_profile_that_does_not_go_through_the_network_is_an_error(
@@ -102,7 +102,7 @@ def test_a_profile_that_does_not_go_through_the_network_is_an_error(
     ("ranges", "end", "word"),
     [
         (["x=4x3..4x3..8x3", "y=1x3..2x3..2x3"], None, "the ranges of the profile, x=4x3..4x3..8x3 y=1x3..2x3..2x3:"),
-        (["x=1x3..2x3..8x3", "y=1x3..1x3..8x3"], "optimum", "the usual shapes of the profile, x=2x3 y=1x3:"),
+        (["x=1x3..2x3..8x3", "y=1x3..1x3..8x3"], "optimum", "the optimum shapes of the profile, x=2x3 y=1x3:"),
     ],
 )
 def test_ranges_that_contradict_each_other_are_an_error_of_the_shapes(
@@ -219,12 +219,12 @@ def test_external_weights_are_found_beside_the_model(tmp_path: pathlib.Path) -> 
     [
         (["--target", "sm90"], "target", ["sm90", "sm89"]),
         (["--target", "bogus"], "target", ["bogus"]),
-        (["--shapes", "z=1"], "shapes", ["'z'", "it has: x"]),
+        (["--shapes", "z=1"], "shapes", ["'z'", "its inputs are: x"]),
         (["--shapes", "x=2x3x8x8"], "shapes", ["fixes at 1"]),
         (["--shapes", "nonsense"], "shapes", ["nonsense"]),
         (["--plugin-library", "/no/such/library.so"], "plugin_library", ["/no/such/library.so", "no such file"]),
         (["--memory", "workspace=-1MiB"], "option", ["--memory", "'-1MiB'"]),
-        (["--memory", "workspace=2"], "option", ["--memory", "with its unit"]),
+        (["--memory", "workspace=2"], "option", ["--memory", "with a unit"]),
         (["--memory", "workspace=1MiB,workspace=2MiB"], "option", ["--memory", "specified twice"]),
         (["--memory", "bogus=1MiB"], "option", ["--memory bogus=1MiB", "tacticSharedMemory"]),
         (["--memory", "dlaSRAM=1MiB"], "option", ["--memory", "DLA"]),

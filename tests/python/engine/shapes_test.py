@@ -45,7 +45,7 @@ def test_refuses_the_same_input_twice() -> None:
         (IMAGE, "x=1x3x8..1x3x8..1x3x8", ["3 dimensions", "4", "nx3xhxw"]),
         (IMAGE, "x=1x4x8x8", ["4 at dimension 1", "fixes at 3"]),
         (IMAGE, "x=2x3x8x8..1x3x8x8..4x3x8x8", ["dimension 0", "2, 1, 4"]),
-        (IMAGE, "y=1x3x8x8", ["'y'", "it has: x"]),
+        (IMAGE, "y=1x3x8x8", ["'y'", "its inputs are: x"]),
         (FIXED, "x=2x3x8x8", ["fixes at 1"]),
     ],
 )
