@@ -148,6 +148,15 @@ struct Conversation {
     for (const std::string& line : other_lines) text += "\n" + line;
     return text;
   }
+
+  /// Returns "No module named 'x'", from Python's last line about a module that it did not find, or an empty string.
+  [[nodiscard]] std::string missing_module() const {
+    for (auto line = other_lines.rbegin(); line != other_lines.rend(); ++line) {
+      const std::size_t begin = line->find("No module named");
+      if (begin != std::string::npos) return line->substr(begin, line->find(')', begin) - begin);
+    }
+    return "";
+  }
 };
 
 std::vector<std::string> driver_command(const EngineDriver& driver, const std::vector<std::string>& arguments) {
@@ -198,15 +207,18 @@ void check_end(const EngineDriver& driver, const Conversation& said, const Proce
   }
   if (said.result.is_object() && ended.signal == 0 && ended.exit_code == 0) return;
 
-  const std::string rest = said.last_lines();
-  if (rest.find("No module named") != std::string::npos) {
-    throw Error(Error::Kind::missing_tool,
-                fmt::format("{} does not find the Python package graft, which runs TensorRT\nRun `make build`, or set "
-                            "PYTHONPATH to the folder that contains the package{}",
-                            driver.python.string(), rest));
-  }
   const char* chosen = std::getenv("GRAFT_PYTHON");
-  if (!said.any_event && ended.signal == 0 && chosen != nullptr && *chosen != '\0') {
+  const bool is_chosen = chosen != nullptr && *chosen != '\0';
+  if (const std::string missing = said.missing_module(); !missing.empty()) {
+    throw Error(Error::Kind::missing_tool,
+                fmt::format("{} cannot import {}, Graft's engine driver: {}\n{} to a Python that has this module, or "
+                            "set PYTHONPATH to the folder that contains it; `make build` writes the package graft to "
+                            "build/python",
+                            driver.python.string(), driver.module, missing,
+                            is_chosen ? "Unset GRAFT_PYTHON, set it" : "Set GRAFT_PYTHON"));
+  }
+  const std::string rest = said.last_lines();
+  if (!said.any_event && ended.signal == 0 && is_chosen) {
     throw Error(
         Error::Kind::missing_tool,
         fmt::format("GRAFT_PYTHON={}: this program cannot run Graft's engine driver and ended with exit code {}\nSet "

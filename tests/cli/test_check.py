@@ -411,6 +411,23 @@ def test_no_build_without_plugins_is_suggested_for_want_of_the_library(tmp_path)
     assert "without plugins TensorRT does not run node 'y' (NonZero)" in " ".join(answer.stderr.split())
 
 
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_a_python_that_does_not_have_the_engine_driver_is_named(tmp_path, is_chosen):
+    """The program alone has no folder with the package, as the program of a wheel has none."""
+    python = sys.base_prefix + "/bin/python3"
+    environment = {**os.environ, "PYTHONPATH": "", "GRAFT_PYTHON": python if is_chosen else ""}
+    program = program_alone(tmp_path)
+    inspected = run_command(program, "inspect", DIGITS, code=0, env=environment).stdout
+    built = run_command(program, "build", DIGITS, "-o", tmp_path / "e", code=3, env=environment).stderr
+    for text in (inspected, built):
+        said = " ".join(text.split())
+        assert "cannot import graft.engine, Graft's engine driver: No module named 'graft'" in said
+        assert "Traceback" not in said and "runpy" not in said
+        assert "set PYTHONPATH to the folder that contains" in said
+        assert ("Unset GRAFT_PYTHON, set it" in said) == is_chosen
+        assert (f"{python} cannot import" in said) or not is_chosen
+
+
 TYPES_THAT_TENSORRT_JUDGES = {
     "f32 and i64": ("Add", [FLOAT, INT64], False),
     "f32 and f64": ("Add", [FLOAT, TensorProto.DOUBLE], True),
