@@ -45,7 +45,13 @@ def check_schema(arguments, text):
     """Validates any JSON that a test requests with --json against its published schema."""
     answer = json.loads(text)
     name = "graft.error" if answer.keys() == {"error"} else answer.get("schema", f"graft.{arguments[0]}")
-    schema_of(name)(answer)
+    try:
+        schema_of(name)(answer)
+    except fastjsonschema.JsonSchemaValueException as error:
+        pytest.fail(
+            f"docs/schema/{name}.schema.json: {error.message}\nIf the report has changed, write the schemas again: "
+            "tools/build release -- graft_write_schemas && build/bin/graft_write_schemas docs/schema"
+        )
 
 
 @dataclass

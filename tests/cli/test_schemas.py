@@ -37,5 +37,7 @@ def test_a_schema_is_one_and_says_its_version(name):
 def test_what_is_not_listed_or_missing_is_seen(graft):
     answer = graft("completions", "bash", "--json").json
     for wrong in ({**answer, "more": 1}, {"shell": "bash"}, {**answer, "shell": 3}):
-        with pytest.raises(fastjsonschema.JsonSchemaValueException):
+        with pytest.raises(pytest.fail.Exception) as failure:
             check_schema(["completions"], json.dumps(wrong))
+        assert "graft.completions.schema.json: data" in str(failure.value)
+        assert "graft_write_schemas docs/schema" in str(failure.value)
