@@ -55,16 +55,18 @@ docs: build ## write docs/ops from the operators' definitions
 	@$(python) tools/generate_docs.py
 	@$(python) tools/generate_stubs.py
 	@$(python) tools/embed_examples.py
-	@tools/build release $(settings) -- graft_write_schemas
+	@tools/build release $(settings) -- graft_write_schemas convert_tool
 	@build/bin/graft_write_schemas docs/schema
+	@$(python) tools/onnx_support.py --lowerings
 
 docs-check: build
 	@$(python) tools/generate_docs.py --check
 	@$(python) tools/generate_stubs.py --check
 	@$(python) tools/make_schema.py --check
 	@$(python) tools/tensorrt_versions.py --check
-	@tools/build release $(settings) -- graft_write_schemas
+	@tools/build release $(settings) -- graft_write_schemas convert_tool
 	@build/bin/graft_write_schemas docs/schema --check
+	@$(python) tools/onnx_support.py --check
 
 site: ## build/site, the documentation as web pages, which need no server
 	@tools/setup site

@@ -1,10 +1,16 @@
 # onnx_support.py - runs ONNX's own test of each operator through Graft and writes docs/ops/onnx.md and lowerings.md.
 """docs/ops/onnx.md is a table of what tests/import/test_onnx_backend.py asserts: for each operator its tests by opset,
-and the runtime in which the converted model has the expected results. docs/ops/lowerings.md, with --tensorrt, lists
+and the runtime in which the converted model has the expected results. docs/ops/lowerings.md lists the lowerings, and
 which of these models the installed TensorRT-RTX builds before and after the conversion.
 
-Run it after a build, with the environment of .deps/venv: python tools/onnx_support.py [--build build/release]
-[--tensorrt]
+Run it after a build, with the environment of .deps/venv:
+
+    python tools/onnx_support.py                 writes docs/ops/onnx.md
+    python tools/onnx_support.py --tensorrt      writes docs/ops/lowerings.md; needs TensorRT-RTX and some minutes
+    python tools/onnx_support.py --lowerings     writes the table of lowerings in docs/ops/lowerings.md, without TensorRT
+    python tools/onnx_support.py --check         exits with 1 if that table is outdated
+
+--build names another build than build/release; --lowerings and --check need its convert_tool.
 """
 
 import argparse
@@ -12,12 +18,14 @@ import collections
 import concurrent.futures
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
 import onnx
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE_OF_LOWERINGS = ROOT / "docs" / "ops" / "lowerings.md"
 
 HEAD = """<!-- Written by tools/onnx_support.py; do not edit. -->
 # ONNX's operators
@@ -50,6 +58,7 @@ The last column lists the operator sets of the tests.
 """
 
 
+HEAD_OF_TABLE = "| operator | TensorRT refuses | Graft writes | which needs |\n|---|---|---|---|\n"
 LOWERINGS = """<!-- Written by tools/onnx_support.py --tensorrt; do not edit. -->
 # Nodes that TensorRT refuses, and how Graft rewrites them
 
@@ -58,9 +67,7 @@ other rewrite, by running the node and its replacement. Where the CPU engine doe
 of the operator is the proof, and the tests of Graft compare the rewrite with ONNX's own results. The report of the
 conversion lists the cost of each rewrite: layers, operations and elements written.
 
-| operator | TensorRT refuses | Graft writes | which needs |
-|---|---|---|---|
-{rows}
+{table}
 A node that does not meet the condition in the last column stays unchanged, and `graft convert --explain` reports why.
 
 ## ONNX's own tests
@@ -75,15 +82,33 @@ before it. Of the lowered models, {right} have the results that ONNX expects, an
 """
 
 
-def write_lowerings(build):
+def table_of_lowerings(tool):
+    if not tool.is_file():
+        sys.exit(f"{tool} does not exist; run: tools/build release -- convert_tool")
+    listed = subprocess.run([tool, "lowerings"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split("\t") for line in listed.splitlines()]
+    return HEAD_OF_TABLE + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def update_table(tool, only_check):
+    """Writes the table of lowerings into its page, or reports that it is outdated."""
+    before = PAGE_OF_LOWERINGS.read_text()
+    begin = before.index(HEAD_OF_TABLE)
+    after = before[:begin] + table_of_lowerings(tool) + before[before.index("\n\n", begin) + 1 :]
+    if only_check and after != before:
+        print("docs/ops/lowerings.md is outdated; run: make docs", file=sys.stderr)
+        return 1
+    PAGE_OF_LOWERINGS.write_text(after)
+    return 0
+
+
+def write_lowerings(tool):
     """Prints the figures, and fails where a lowered model has other results."""
     import onnx_judges  # noqa: PLC0415
     import tensorrt_rtx  # noqa: PLC0415
     from program import run_program  # noqa: PLC0415
     from tensorrt_builds import what_tensorrt_builds  # noqa: PLC0415
 
-    tool = build / "tests" / "convert_tool"
-    rows = [line.split("\t") for line in run_program([tool, "lowerings"]).stdout.splitlines()]
     cases = {case.name: onnx_judges.with_constants(case) for case in onnx_judges.node_cases()}
     cases = {name: case for name, case in cases.items() if case is not None and "_expanded" not in name}
     lowered, right, wrong = set(), [], []
@@ -113,7 +138,7 @@ def write_lowerings(build):
         row[2] += after.get(case_name, False)
     lost = [case_name for case_name in cases if before[case_name] and not after.get(case_name, False)]
     text = LOWERINGS.format(
-        rows="".join(f"| {' | '.join(row)} |\n" for row in rows),
+        table=table_of_lowerings(tool),
         version=onnx.__version__,
         tensorrt=tensorrt_rtx.__version__,
         total=len(cases),
@@ -127,7 +152,7 @@ def write_lowerings(build):
         if built < tests:
             text += f"| {op} | {tests} | {built} | {built_after} |\n"
     text += "\nOperators whose tests all build before the conversion are omitted.\n"
-    (ROOT / "docs" / "ops" / "lowerings.md").write_text(text)
+    PAGE_OF_LOWERINGS.write_text(text)
     figures = {"models": len(cases), "before": sum(before.values()), "after": sum(after.values())}
     print(figures | {"lowered": len(lowered), "lost": lost, "wrong": wrong})
     return 1 if wrong else 0
@@ -136,12 +161,18 @@ def write_lowerings(build):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
-    parser.add_argument("--tensorrt", action="store_true", help="write docs/ops/lowerings.md")
+    page = parser.add_mutually_exclusive_group()
+    page.add_argument("--tensorrt", action="store_true", help="write docs/ops/lowerings.md")
+    page.add_argument("--lowerings", action="store_true", help="write the table of lowerings in docs/ops/lowerings.md")
+    page.add_argument("--check", action="store_true", help="exit with 1 if the table of lowerings is outdated")
     arguments = parser.parse_args()
     os.environ["GRAFT_BUILD_DIR"] = str(arguments.build)
     sys.path[:0] = [str(ROOT / "tests" / "import"), str(ROOT / "tests" / "support")]
+    tool = arguments.build / "tests" / "convert_tool"
+    if arguments.lowerings or arguments.check:
+        sys.exit(update_table(tool, arguments.check))
     if arguments.tensorrt:
-        sys.exit(write_lowerings(arguments.build))
+        sys.exit(write_lowerings(tool))
     import onnx_judges  # noqa: PLC0415
     import onnxruntime  # noqa: PLC0415
     import test_onnx_backend as tests  # noqa: PLC0415
