@@ -1,5 +1,6 @@
 # Tests that the files, names and commands in the recipes for contributors exist.
 import functools
+import itertools
 import json
 import pathlib
 import re
@@ -92,6 +93,17 @@ def presets():
     return {preset["name"] for preset in json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]}
 
 
+def fault_of_pytest(arguments):
+    """Returns what is wrong with the files of tools/pytest and with the name after -k, or an empty string."""
+    files = [SOURCE / argument for argument in itertools.takewhile(lambda each: not each.startswith("-"), arguments)]
+    if not files or not all(file.exists() for file in files):
+        return "pytest gets a path that does not exist"
+    name = arguments[arguments.index("-k") + 1] if "-k" in arguments else ""
+    # The name may be a parameter from a module in the same folder.
+    texts = (module.read_text() for file in files for module in file.parent.glob("*.py"))
+    return "" if any(name in text for text in texts) else f"no test has a name with {name}"
+
+
 def fault_of(words):
     """Returns what is wrong with one command, or an empty string."""
     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
@@ -106,6 +118,11 @@ def fault_of(words):
         )
     if program == PYTHON:
         program, *arguments = arguments
+    if program.startswith("build/bin/"):
+        target = program.removeprefix("build/bin/")
+        return "" if target in cmake_words() else f"no CMakeLists.txt names {target}"
+    if program == "tools/pytest":
+        return fault_of_pytest(arguments)
     file = SOURCE / program
     if "/" not in program or not file.is_file():
         return f"there is no program {program}"
@@ -193,6 +210,12 @@ def test_links_lead_to_files_and_headings():
         ("```sh\ntools/build release -- no_such_library\n```\n", "names no_such_library"),
         (f"```sh\n{PYTHON} tools/no_such_tool.py\n```\n", "there is no program tools/no_such_tool.py"),
         (f"```sh\n{PYTHON} tools/fuzz.py --no-such-option\n```\n", "has no option --no-such-option"),
+        ("```sh\nbuild/bin/no_such_program docs\n```\n", "names no_such_program"),
+        ("```sh\ntools/pytest tests/no_such_test.py\n```\n", "pytest gets a path that does not exist"),
+        (
+            "```sh\ntools/pytest tests/cli/test_inspect.py -k no_such_name\n```\n",
+            "no test has a name with no_such_name",
+        ),
         (f"```sh\n{PYTHON} -m pytest tests/no_such_folder\n```\n", "pytest gets a path that does not exist"),
     ],
 )
@@ -210,6 +233,23 @@ GRAFT_CUDA=OFF make build && tools/test release -R 'rules_test.UserRules|cli_rul
 ```
 """
     assert faults_of(page) == []
+
+
+def test_the_page_for_contributors_says_from_when_on_the_changelog_lists_changes():
+    """The sentence about 0.1.0 is wrong after its release."""
+    is_released = "(not released)" not in (SOURCE / "CHANGELOG.md").read_text().split("\n## ")[1]
+    assert ("only after the release" in (SOURCE / "CONTRIBUTING.md").read_text()) != is_released
+
+
+def test_the_pages_with_measured_results_are_written_by_scripts():
+    """docs-check compares the other generated pages."""
+    text = (SOURCE / "CONTRIBUTING.md").read_text()
+    paragraph = text[text.index("It does not check") :].split("\n\n")[0]
+    scripts = [file.read_text() for folder in ("tools", "bench") for file in sorted((SOURCE / folder).glob("*.py"))]
+    for page in re.findall(r"`docs/(?:\w+/)?(\w+\.md)`", paragraph):
+        assert any(f'"{page}"' in script or f'/{page}"' in script for script in scripts), page
+    (rule,) = re.findall(r"^docs-check:.*\n((?:\t.*\n)+)", (SOURCE / "Makefile").read_text(), re.MULTILINE)
+    assert "tools/onnx_support.py --check" in rule
 
 
 def test_the_page_for_contributors_names_every_folder_of_the_sources():
