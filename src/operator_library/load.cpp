@@ -82,8 +82,10 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
   if (exported == nullptr)
-    refuse(file, "its function graft_operators returned a null pointer instead of a list of operators",
-           "Build the library again with the package of this Graft, " GRAFT_VERSION);
+    refuse(
+        file, "its function graft_operators returned a null pointer instead of a list of operators",
+        "Correct the operator whose definition throws an exception, for example in `drop_ins`, and build the library "
+        "again; free memory if none is left");
   if (exported->version != operator_library_version) {
     refuse(file,
            "it was built for version " + std::to_string(exported->version) +

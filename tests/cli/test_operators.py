@@ -701,7 +701,7 @@ def test_bench_times_a_model_with_them(graft, tmp_path):
     ("library", "message", "next_step"),
     [
         ("symbol", "no function graft_operators", "graft_add_plugin_library"),
-        ("pointer", "its function graft_operators returned a null pointer", "Build the library again"),
+        ("pointer", "its function graft_operators returned a null pointer", "whose definition throws an exception"),
         ("version", "built for version 99 of the library interface", "Build the library again"),
         ("headers", "different headers: those of Graft 0.0.1, digest 0123456789abcdef", "Build the library again"),
         ("standard_library", "compiled with another standard library", "with the standard library of this Graft"),
