@@ -144,7 +144,8 @@ template <class Definition>
 template <class Definition>
 [[nodiscard]] Status fits_in_order(const Definition& op, const Problem& problem) {
   if (is_always_atomic(op.reduction, op.deterministic, problem.inputs[0].dtype, Definition::sizes(problem))) {
-    return unsupported("the order of the updates does not change the result, and atomics need no workspace");
+    return unsupported(
+        "the order of the updates does not change the result or may be arbitrary, and atomics need no workspace");
   }
   return fits_counts<Definition>(problem);
 }

@@ -307,7 +307,9 @@ Status wgmma_tf32_fits(const Convolution& op, const Problem& problem) {
     const std::int64_t end = (axis.out - 1) * axis.stride - axis.pad + 1 - axis.in;
     if (axis.stride > most_stride || axis.pad > most_corner || end > most_corner || end < -most_corner ||
         (axis.kernel - 1) * axis.dilation > most_reach) {
-      return unsupported("supports strides of up to 8 and windows of up to 127 columns");
+      return unsupported(
+          "supports strides of up to 8, padding of up to 127, and windows that span at most 256 elements and at most "
+          "128 more than the padding");
     }
   }
   if (plan.batch * plan.out_pixels() > most || plan.batch * plan.channels > most ||

@@ -204,7 +204,9 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
     const std::int64_t end = wgmma::last_corner(axis);
     if (axis.stride > most_stride || axis.pad > most_corner || end > most_corner || end < -most_corner ||
         (axis.kernel - 1) * axis.dilation > most_reach) {
-      return unsupported("supports strides up to 8, windows up to " + std::to_string(most_corner) + " wide");
+      return unsupported("supports strides of up to 8, padding of up to " + std::to_string(most_corner) +
+                         ", and windows that span at most " + std::to_string(most_reach + 1) +
+                         " elements and at most " + std::to_string(most_corner + 1) + " more than the padding");
     }
   }
   if (plan.batch * plan.out_pixels() > most || plan.window() * plan.channels > most ||

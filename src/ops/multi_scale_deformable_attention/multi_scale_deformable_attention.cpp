@@ -73,8 +73,8 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
                           locations[4] <= most_points;
     if (!is_split) {
       return refuse("sampling_locations", locations,
-                    "shape BxQxMxLxPx2 if the attribute points is empty, with L at most " +
-                        std::to_string(most_levels) + " and P at most " + std::to_string(most_points));
+                    "shape BxQxMxLxPx2 if the attribute points is empty, with L between 1 and " +
+                        std::to_string(most_levels) + " and P between 1 and " + std::to_string(most_points));
     }
   }
   const std::string levels = std::to_string(level_count(problem));

@@ -145,7 +145,7 @@ inline void place_any_maps(std::span<HostTensor> inputs) {
                "it must have shape BxQxMxLxPx2 if the attribute points is empty");
   refuse_split("_no_points_at_all", {2, 11, 4, 3, 0, 2},
                "it must have shape BxQxMxLxPx2 if the attribute points is empty");
-  refuse_split("_too_many_levels", {2, 11, 4, 17, 4, 2}, "with L at most 16");
+  refuse_split("_too_many_levels", {2, 11, 4, 17, 4, 2}, "with L between 1 and 16");
   refuse_split("_other_levels", {2, 11, 4, 4, 3, 2}, "spatial_shapes has shape 3x2; it must have shape 4x2");
   add(DType::f32, {1, std::int64_t{1} << 31, 1, 1}, 0, {4}, "_pixels").refused = "at most 2147483647 pixels";
   add(DType::f32, {1, 4, 4, 16}, 1, {4}, "_type").inputs[3].dtype = DType::f16;

@@ -150,7 +150,7 @@ Status fits_segments(const NonMaxSuppression& /*op*/, const Problem& problem) {
 Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   const SuppressionSizes sizes(problem);
   if (sizes.most <= SuppressionPlan::few_selected)
-    return unsupported("supports only limits of more than 512 selected boxes");
+    return unsupported("supports only problems in which more than 512 boxes of a class may be selected");
   if (sizes.segments > SuppressionPlan::most_chunked)
     return unsupported("supports at most 128 classes in all items together");
   return fits_segments(op, problem);
