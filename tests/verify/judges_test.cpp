@@ -286,8 +286,9 @@ TEST(JudgesOf, known_faults_that_the_other_cannot_run) {
   const FaultyEngine missing("", {.is_missing = true});
   const auto alone = make_judges(first, missing, knowing(known, Asked::where_in_doubt));
   EXPECT_EQ(verify_models(*alone, by_tanh(), by_tanh()).verdict(), Verdict::same);
-  EXPECT_THAT(alone->left_out(by_tanh()), AllOf(StartsWith("First runs test.onnx although it has node 't' (Tanh)"),
-                                                HasSubstr("Second is not installed")));
+  EXPECT_THAT(alone->left_out(by_tanh()),
+              AllOf(StartsWith("First runs test.onnx although the model has node 't' (Tanh)"),
+                    HasSubstr("Second is not installed")));
 }
 
 /// The default engine with results that differ in each run.

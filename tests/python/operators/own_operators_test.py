@@ -133,7 +133,7 @@ REFUSED = [
      lambda: my.fast_normalized_fusion(W, [X, [1.0]])),
     (ValueError, "fast_normalized_fusion: input x_2 is uint8; it must be f32 or f16 or bf16",
      lambda: my.fast_normalized_fusion(W, [X, X.astype(np.uint8)])),
-    (ValueError, "FastNormalizedFusion: input x_2 is f16; allowed: f32",
+    (ValueError, "FastNormalizedFusion: input x_2 has type f16; the supported types are f32",
      lambda: my.fast_normalized_fusion(W, [X, X.astype(np.float16)])),
     (ValueError, "fast_normalized_fusion: input x_2 is not contiguous; make it contiguous with numpy.ascontiguousarray",
      lambda: my.fast_normalized_fusion(W, [X, X.T])),

@@ -221,7 +221,7 @@ def test_refused(my, device):
         (TypeError, "input x is Tensor; it must be a list of at least one tensor", lambda: my.fast_normalized_fusion(w, x)),
         (ValueError, "input x is an empty list", lambda: my.fast_normalized_fusion(w, [])),
         (ValueError, "input x_2 is float64; it must be f32", lambda: my.fast_normalized_fusion(w, [x, x.double()])),
-        (ValueError, "input x_2 is f16; allowed: f32", lambda: my.fast_normalized_fusion(w, [x, x.half()])),
+        (ValueError, "input x_2 has type f16; the supported types are f32", lambda: my.fast_normalized_fusion(w, [x, x.half()])),
         (ValueError, "`x_2` is 3x2, allowed is the shape of `x_1`",
          lambda: my.fast_normalized_fusion(w, [x, x.t().contiguous()])),
         (TypeError, r"input size is float32 \(4,\) on cpu; it must be a list of integers",
