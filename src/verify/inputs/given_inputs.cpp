@@ -53,8 +53,8 @@ class GivenInputs {
     };
     if (!fits(pair.reference) && !fits(pair.candidate)) {
       throw Error(fmt::format(
-          "{} {}: the shape [{}] fits neither model; {}; {}\nProvide the array in the shape that one of the models "
-          "expects; for a model with its channels at another axis Graft transposes the array",
+          "{} {}: the shape [{}] fits neither model; {}; {}\nUse the shape that one of the models expects; for a model "
+          "with its channels at another axis Graft transposes the input",
           setting_name(option), name, fmt::join(sizes, ", "), wanted_text(reference_), wanted_text(candidate_)));
     }
     return pair;
