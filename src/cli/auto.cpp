@@ -206,7 +206,7 @@ void add_auto(Program& program) {
       ->type_name("FILE");
   command->add_option("--samples", quantize.int8.samples, "int8 and f8: maximum number of calibration samples")
       ->type_name("NUMBER")
-      ->check(at_least(1, "an integer from 1"));
+      ->check(at_least(1, "an integer of at least 1"));
   command->add_option("--keep", quantize.keep, "nodes that stay in f32; patterns as for graft quantize; repeatable")
       ->type_name("PATTERN");
   command
@@ -214,7 +214,7 @@ void add_auto(Program& program) {
                    "required signal-to-noise ratio of each output of the quantized network in dB; nodes stay in f32 "
                    "until it is reached")
       ->type_name("DB")
-      ->check(at_least(0, "a number from 0"));
+      ->check(at_least(0, "a number of at least 0"));
   command->add_option("--plugin-lib", arguments->libraries, "plugin library to load; repeatable")->type_name("FILE");
   program.add_operators_option(*command);
   command->add_option("--tensorrt", options.build.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")

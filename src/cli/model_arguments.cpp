@@ -57,8 +57,7 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
     };
     // Names may contain colons, so that the last colon ends the name. --shapes and --data use an equals sign instead.
     const std::size_t colon = text.find_last_of(":=");
-    if (colon == std::string::npos || colon == 0)
-      refuse("the name of the input and a colon before the sizes are missing");
+    if (colon == std::string::npos || colon == 0) refuse("the name of an input and a colon must come before the sizes");
     std::vector<std::int64_t> sizes;
     std::string_view rest = std::string_view(text).substr(colon + 1);
     while (true) {
@@ -67,7 +66,7 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
       if (!(unknown_allowed && (part == "?" || part == "-1"))) {
         const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), size);
         if (failed != std::errc{} || end != part.data() + part.size())
-          refuse(fmt::format("'{}' is not a size, which is an integer", part));
+          refuse(fmt::format("'{}' is not a size; every size must be an integer", part));
         if (size < 1) refuse(fmt::format("found a size of {}; every size must be at least 1", size));
       }
       sizes.push_back(size);
