@@ -186,8 +186,8 @@ struct CutReport : CutHalves {
                   "'nothing_compared' or 'disputed'. Null if they were not compared, also where the outputs are the "
                   "same and ONNX Runtime refuses the half for the host."),
             field("not_verified", &CutReport::not_verified,
-                  "Why the halves could not be compared, why none of their outputs could be compared, or why the "
-                  "halves are not verified although their outputs are the same; empty otherwise."),
+                  "Why the halves could not be compared, why no element of one of their outputs could be compared, or "
+                  "why the halves are not verified although their outputs are the same; empty otherwise."),
             field("host_engine", &CutReport::host_engine,
                   "The CPU engine that computed the half for the host; empty where none did."),
             field("host_refused", &CutReport::host_refused,
