@@ -101,8 +101,9 @@ std::string count_of_proofs(const report::RewriteReport& report) {
   const std::size_t proofs = report.proofs_run - report.spot_checks;
   std::string text = proofs != 0 ? count_text(proofs, "proof") : "no rewrite needed a separate proof";
   if (report.spot_checks + report.proofs_alike == 0) return text;
-  return fmt::format("{}, {} and {} that differ from proven rewrites only in weights", text,
-                     count_text(report.spot_checks, "spot check"), report.proofs_alike);
+  return fmt::format("{}, {} and {} from proven rewrites only in weights", text,
+                     count_text(report.spot_checks, "spot check"),
+                     count_text(report.proofs_alike, "rewrite that differs", "rewrites that differ"));
 }
 
 /// Returns the operators of the nodes in the function that a node calls, and in those that this function calls; empty
