@@ -72,7 +72,7 @@ void check_ranges(const Model& model, const BuildOptions& options) {
     example += fmt::format(" {} {}", setting_name(Setting::shape_ranges), range);
   }
   throw MissingShapes(
-      fmt::format("{}: the size{} of {} {} dynamic, and an engine is built for a smallest, a usual and a largest "
+      fmt::format("{}: the size{} of {} {} dynamic, and an engine is built for a minimum, an optimum and a maximum "
                   "size\nSet them with {}, for example{}",
                   model.source(), names.size() == 1 ? "" : "s", fmt::join(names, ", "),
                   names.size() == 1 ? "is" : "are", setting_name(Setting::shape_ranges), example),

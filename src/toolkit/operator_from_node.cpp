@@ -521,8 +521,9 @@ std::string definition_name(const onnx::Node& node) {
   const bool is_name = !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
                        std::ranges::all_of(name, is_letter_or_digit) && name.find("__") == std::string::npos;
   if (!is_name) {
-    throw Error(fmt::format("{}: no operator of a library can have the name {}, because it is a type of C++",
-                            onnx::describe(node), name));
+    throw Error(
+        fmt::format("{}: an operator of a library cannot be called {}, because its name is also the name of a C++ type",
+                    onnx::describe(node), name));
   }
   name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
   return name;

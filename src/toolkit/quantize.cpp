@@ -71,7 +71,8 @@ void check_scales(const QuantizeOptions& options) {
   const std::string_view cache = setting_name(Setting::cache);
   if (has_tensors(options) && !given.data.empty()) {
     throw Error(fmt::format("{0}: the input data are also set by {1}\nRemove {0} or {1}",
-                            setting_name(Setting::calibration_data), data));
+                            setting_name(Setting::calibration_data),
+                            has_data(options) ? data : setting_name(Setting::data_files)));
   }
   std::error_code problem;
   if (!given.recipe.empty() && !std::filesystem::is_directory(given.data, problem)) {
