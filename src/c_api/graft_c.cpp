@@ -557,7 +557,8 @@ int graft_run_empty([[maybe_unused]] void* stream) {
     graft::check(graft::run_empty_kernel(static_cast<CUstream_st*>(stream)));
     return 0;
 #else
-    throw std::invalid_argument("this build of Graft has no CUDA kernels; build it with nvcc and without -DGRAFT_CUDA=OFF");
+    throw std::invalid_argument(
+        "this build of Graft has no CUDA kernels; build it with nvcc and without -DGRAFT_CUDA=OFF");
     return 1;
 #endif
   });

@@ -27,7 +27,7 @@ def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
         return [("failed", f"failed: {row['failed']}")]
     found = []
     if row["difference"] is not None and not row["difference"] <= ALLOWED_DIFFERENCE[row["dtype"]]:
-        text = f"the result differs from the peer's result by {row['difference']:.1e} of the peer's norm"
+        text = f"the result differs from the peer's result by {row['difference']:.1e} of its norm"
         found.append(("difference", text))
     if empty_kernel_us is None:  # on the CPU, where the reference kernels only have to be correct
         return found
