@@ -361,7 +361,7 @@ def test_a_conversion_is_advised_only_for_a_form_that_it_replaces(graft, tmp_pat
     model = save(tmp_path / "m.onnx", [node], inputs, [("y", None)], opset=17)
     judged = verdicts(graft("inspect", model, "--probe", "none", "--json"))["n"]
     assert judged["verdict"] == "unsupported"
-    assert judged["advice"].startswith("no operator of Graft replaces it")
+    assert judged["advice"].startswith("no operator of Graft replaces the node")
 
 
 def test_a_type_of_a_product_is_to_be_another_one(graft, tmp_path):

@@ -380,7 +380,7 @@ def test_the_command_for_an_operator_of_a_node_is_printed(graft, tmp_path):
         (["--from", "m.onnx"], "--from and --node belong together"),
         (["--from", "m.onnx", "--node", "blur"], "no node of the model has this name\n  `graft inspect m.onnx` lists"),
         (["--from", "m.onnx", "--node", "blend", "--operator", "Other"], "only an operator of that name replaces"),
-        (["--from", "relu.onnx", "--node", "y"], "ONNX has an operator of that name"),
+        (["--from", "relu.onnx", "--node", "y"], "ONNX has an operator of this name"),
         (["--from", "none.onnx", "--node", "y"], "none.onnx: cannot be read"),
         (["--from", "hole.onnx", "--node", "y"], "its input 0 is left out"),
     ],

@@ -310,7 +310,7 @@ TEST(ComparisonEngine, CountsExtraOutputs) {
   const auto limited = make_comparison_engine(engine, model, {});
   EXPECT_EQ(error_of([&] { run(*limited->compile(model), 1 << 27); }), "");
   EXPECT_THAT(error_of([&] { run(*limited->compile(model, {.extra_outputs = {"a"}}), 1 << 27); }),
-              HasSubstr("takes about 5120 MiB"));
+              HasSubstr("needs about 5120 MiB of memory"));
 }
 
 /// A model with static sizes may take half of the memory of the machine. Nobody can give it smaller sizes.

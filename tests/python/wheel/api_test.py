@@ -101,7 +101,7 @@ def test_what_is_no_model() -> None:
     with pytest.raises(graft.Error, match="nowhere.onnx") as raised:
         graft.load("/nowhere.onnx")
     assert raised.value.kind == "bad_input"
-    with pytest.raises(graft.Error, match="no input 'images'; it has image"):
+    with pytest.raises(graft.Error, match="no input 'images'; its inputs are image"):
         graft.load(DIGITS / "digits.onnx", shapes={"images": [1, 1, 8, 8]})
 
 
