@@ -191,7 +191,7 @@ Status wgmma_fits(const Convolution& op, const Problem& problem, [[maybe_unused]
   }
   // All 32 channels of a partial plane are copied, including padding, which may contain any values.
   if (from.layout == Layout::chw32 && from.extents[1] % channels_per_vector(Layout::chw32) != 0) {
-    return unsupported("supports only multiples of 32 channels");
+    return unsupported("supports chw32 only with a multiple of 32 channels");
   }
   if (op.group != 1) return unsupported("supports one group, found " + std::to_string(op.group));
   const ConvolutionPlan plan = plan_convolution(op, problem);

@@ -135,9 +135,8 @@ CalibrationData from_tensors(const std::shared_ptr<const runtime::TensorMap>& te
     const std::int64_t batch = batches[input->name] =
         std::max<std::int64_t>(1, verify::fixed_batch(*input).value_or(1));
     if (samples < batch) {
-      throw Error(
-          fmt::format("{}: the array for the input '{}' has {} samples; one run needs {}, the batch size of the model",
-                      source, input->name, samples, batch));
+      throw Error(fmt::format("{}: the array for the input '{}' has {} samples; one run needs {}{}", source,
+                              input->name, samples, batch, batch == 1 ? "" : ", the batch size of the model"));
     }
     if (runs && *runs != samples / batch) {
       throw Error(
