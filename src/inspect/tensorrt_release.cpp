@@ -171,7 +171,7 @@ FormFact form_fact(const Release& release, std::string_view form) {
 std::optional<std::string> refusal_of_plugins(const Release& release) {
   const FormFact known = form_fact(release, "plugin_in_network");
   if (known.runs != Answer::no) return std::nullopt;
-  return fmt::format("{} adds no plugin to a network ({})", title_of(release), known.source);
+  return fmt::format("{} cannot add a plugin to a network ({})", title_of(release), known.source);
 }
 
 Answer builds_plugins_in_bodies(const Release& release) { return form_fact(release, "plugin_in_body").runs; }
