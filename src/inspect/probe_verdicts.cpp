@@ -232,7 +232,7 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
 /// is lowered or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeSupport& verdict) {
-  const std::string reason = "TensorRT was not asked about the node: " + why;
+  const std::string reason = "TensorRT gave no verdict on the node: " + why;
   const bool may_be_plugin = !onnx::is_standard_operator(node.domain, node.op_type) &&
                              !node.metadata.contains(onnx::fault_note) && !answers.asked.find_function(node);
   if (verdict.support == Support::unsupported && may_be_plugin) {

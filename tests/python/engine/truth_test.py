@@ -815,7 +815,7 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
         assert "no plugin is registered under the name FixtureIdentty" in found[node]["reason"]
     assert "inside it, node 'in_branch' (fixture::FixtureIdentty)" in found["if"]["reason"]
     assert found["beside"]["verdict"] == "not asked"  # no fault of it is known
-    assert "TensorRT was not asked about the node: it is inside 'if'" in found["beside"]["reason"]
+    assert "TensorRT gave no verdict on the node: it is inside 'if'" in found["beside"]["reason"]
     assert (found["call_1"]["verdict"], found["call_1"]["cause"]) == ("refused", "plugin_version")
     assert "inside it, node 'n'" in found["call_1"]["reason"]
 
