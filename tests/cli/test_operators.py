@@ -566,7 +566,7 @@ def test_a_constant_of_the_pattern_becomes_an_attribute(graft, tmp_path):
     ("changes", "where", "reason"),
     [
         ({"inverse": 0.25}, "undone", "differ"),  # the pattern allows the value, the proof disagrees
-        ({"alpha": -2.0}, "near_misses", "`alpha`: found -2"),
+        ({"alpha": -2.0}, "near_misses", "`alpha` is -2"),
         ({"element": TensorProto.DOUBLE}, "near_misses", "'x' is f64, a type that graft::Snake does not support"),
     ],
 )

@@ -73,7 +73,7 @@ TEST(Attributes, WrongOnesAreRefusedByName) {
   EXPECT_THAT(message("slope", 1.0F), HasSubstr("no attribute `slope`; its attributes are axes, epsilon"));
   EXPECT_THAT(message("epsilon", std::int64_t{1}), HasSubstr("`epsilon` has type int; it must have type float"));
   EXPECT_THAT(message("epsilon", -0.5F), HasSubstr("`epsilon` is -0.5; it must be at least 0"));
-  EXPECT_THAT(message("epsilon", std::numeric_limits<float>::quiet_NaN()), HasSubstr("`epsilon`: found nan"));
+  EXPECT_THAT(message("epsilon", std::numeric_limits<float>::quiet_NaN()), HasSubstr("`epsilon` is nan"));
   EXPECT_THAT(message("epsilon", std::numeric_limits<float>::infinity()), HasSubstr("finite"));
   EXPECT_THAT(message("epsilon_mode", std::string("min")), HasSubstr("is \"min\"; it must be one of max, norm, add"));
   EXPECT_THAT(message("axes", std::vector<std::int64_t>{}), HasSubstr("`axes`"));

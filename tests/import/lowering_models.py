@@ -732,7 +732,7 @@ def near_misses():
         "matrices_times_vector": (sample("MatMul", [image, real(rng, 8)], [FLOAT]), ""),
         "integers_times_matrices": (
             sample("MatMul", [np.arange(4, dtype=np.int32), np.ones((2, 4, 3), np.int32)], [INT32]),
-            "allowed are f32, f16 and bf16",
+            "only f32, f16 and bf16 are supported",
         ),
         "det_of_5": (sample("Det", [real(rng, 5, 5)], [FLOAT]), "5 x 5"),
         "compress_by_an_input": (

@@ -278,7 +278,7 @@ TEST_F(AddLayer, NamesTheLayerAndItsAttributesWhereTheCreatorRefuses) {
       message_of([&] { add_layer<ops::L2Normalize>(network_, {&x_}, {.axes = {1}, .epsilon = -1}, "head"); });
   EXPECT_THAT(message, HasSubstr("layer `head`"));
   EXPECT_THAT(message, HasSubstr("axes = [1], epsilon = -1, epsilon_mode = \"max\""));
-  EXPECT_THAT(library().take_log(), Contains(HasSubstr("`epsilon`: found -1")));
+  EXPECT_THAT(library().take_log(), Contains(HasSubstr("`epsilon` is -1")));
 }
 
 TEST_F(AddLayer, ReportsALayerThatTheNetworkRefuses) {

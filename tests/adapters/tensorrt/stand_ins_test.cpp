@@ -235,7 +235,7 @@ TEST(StandIns, DemandTheFieldsThatTheirOwnersDemand) {
        "`activation` is unknown"},
       {"LReLU_TRT", "1", {{"negSlope", 0.1F}, {"x_scale", 0.1F}}, "`x_scale` is unknown"},
       {"LReLU_TRT", "1", {{"negSlope", std::numeric_limits<float>::quiet_NaN()}}, "`negSlope`"},
-      {"l2norm_helper", "1", {{"op_type", std::int64_t{2}}}, "`op_type`: found 2"},
+      {"l2norm_helper", "1", {{"op_type", std::int64_t{2}}}, "`op_type` is 2"},
       {"LeakyReluPlugin", "1", {{"alpha", 0.1F}, {"negSlope", 0.2F}}, "`alpha` has two different values, 0.1 and 0.2"},
   };
   for (const auto& [plugin, version, fields, message] : refused) {
