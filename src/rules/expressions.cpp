@@ -94,7 +94,7 @@ class Expression {
   }
 
   ExpressionNumbers sum() {
-    if (++depth_ > 50) fail("the parentheses are nested more than 50 levels deep");
+    if (++depth_ > 50) fail("the parentheses are nested more than 49 levels deep");
     ExpressionNumbers result = product();
     while (true) {
       if (accept('+')) {

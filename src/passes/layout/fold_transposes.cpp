@@ -86,7 +86,8 @@ std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::in
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
   if (!is_product || use.index != 0)
     return fmt::format(
-        "{} also reads the flattened tensor, and is not a MatMul or Gemm with this tensor as first input",
+        "{} also reads the flattened tensor, and is not a MatMul or a Gemm without transA with this tensor as first "
+        "input",
         onnx::describe(product));
   const onnx::Value* matrix = product.input(1);
   const auto constant = matrix == nullptr ? std::nullopt : matrix->constant();

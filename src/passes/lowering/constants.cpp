@@ -68,7 +68,7 @@ std::optional<Replacement> lower_mel_weight_matrix(Site& site) {
   const std::int64_t rows = length / 2 + 1;
   if (bins < 1 || length < 1 || rate < 1 || bins > most_constants / rows)
     return site.no(
-        "num_mel_bins, dft_length and sample_rate must be at least 1, and small enough for a matrix of 16 M elements");
+        "num_mel_bins, dft_length and sample_rate must be at least 1, and the matrix may have at most 16 M elements");
   const auto mel_of = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   const double low = mel_of(given[3]);
   const double step = (mel_of(given[4]) - low) / static_cast<double>(bins + 2);
