@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "rules/kinds.hpp"
 
@@ -22,7 +23,11 @@ void add_outputs(RuleRun& run) {
       run.graph().add_output(*value);
       record_change(run, {.others = fmt::format("tensor '{}'", value->name)}, "an output");
     }
-    if (!found) record_missing_tensor(run, name, "node output", run.graph().values());
+    if (!found) {
+      std::vector<onnx::Value*> computed = run.graph().values();
+      std::erase_if(computed, [](const onnx::Value* value) { return value->producer == nullptr; });
+      record_missing_tensor(run, name, "node output", computed);
+    }
   }
 }
 
