@@ -505,7 +505,7 @@ BAD = [
     ("- replace: {op: Clip}\n  with: Relu\n  inputs: [relu_ot]\n", "did you mean relu_out?"),
     (
         "- replace: {op: Clip}\n  with: Relu\n  inputs: [7]\n",
-        "has no input 7; the number of its inputs is 3, counted from 0",
+        "has no input 7; the index counts from 0, and the number of inputs is 3",
     ),
     (
         "- replace: {op: Clip}\n  with: LeakyRelu\n  inputs: [0]\n  attributes: {alpha: '@slope'}\n",

@@ -85,13 +85,14 @@ void check_input_count(const Rule& rule, const Names& names) {
   for (std::size_t i = 0; rule.with.graft != nullptr && i < rule.with.graft->input_count(); ++i) {
     ports.emplace_back(rule.with.graft->ports[i].name);
   }
+  const std::size_t limit = given > most ? most : fewest;
   const std::string allowed = fewest == most ? std::to_string(most)
                               : given > most ? fmt::format("at most {}", most)
                                              : fmt::format("at least {}", fewest);
   fail_at(rule.inputs ? rule.inputs_place : rule.place,
           fmt::format("{} has {} input{}{}, but {}. List in `inputs` the names of the pattern that the operator reads, "
                       "in the order of its inputs; the names of the pattern are {}",
-                      rule.with.to_string(), allowed, most == 1 ? "" : "s",
+                      rule.with.to_string(), allowed, limit == 1 ? "" : "s",
                       ports.empty() ? "" : fmt::format(" ({})", joined(ports)),
                       rule.inputs ? fmt::format("`inputs` lists {}", given) : "without `inputs` only x is read",
                       joined({names.begin(), names.end()})));

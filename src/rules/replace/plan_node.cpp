@@ -26,7 +26,7 @@ bool is_number_of_shape(const onnx::Value& value) {
 const onnx::Value* find_input(const Region& region, const RuleValue& wanted, std::vector<NodeInput>& inputs) {
   if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
     if (*index < 0 || static_cast<std::size_t>(*index) >= region.inputs.size()) {
-      fail_at(wanted.place, fmt::format("{} has no input {}; the number of its inputs is {}, counted from 0",
+      fail_at(wanted.place, fmt::format("{} has no input {}; the index counts from 0, and the number of inputs is {}",
                                         region.name, *index, region.inputs.size()));
     }
     const onnx::Value* value = region.inputs[static_cast<std::size_t>(*index)];
