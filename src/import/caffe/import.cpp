@@ -753,9 +753,10 @@ class Importer {
       }
     }
     if (outputs.empty()) {
-      throw Error(fmt::format(
-          "the network has no output, because every top is the bottom of another layer; select an output with {}",
-          setting_name(Setting::kept_outputs)));
+      throw Error(
+          fmt::format("the network has no output, because no layer computes a top that no other layer reads; select an "
+                      "output with {}",
+                      setting_name(Setting::kept_outputs)));
     }
     onnx::Graph& graph = model_.graph();
     for (const std::string& name : outputs) {

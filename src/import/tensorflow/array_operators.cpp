@@ -331,7 +331,8 @@ void broadcast_shapes(NodeConverter& node) {
   onnx::Value* shorter = node.input(1);
   if (length(longer) < length(shorter)) std::swap(longer, shorter);
   const std::int64_t missing = length(longer) - length(shorter);
-  if (length(shorter) < 0) node.fail("the lengths of its inputs, two shapes, are unknown; " + give_shapes());
+  if (length(shorter) < 0)
+    node.fail("the length of at least one of its inputs, two shapes, is unknown; " + give_shapes());
   if (length(shorter) == 0) {
     node.give(longer);
     return;
