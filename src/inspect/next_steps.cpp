@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "onnx/operator_node.hpp"
 
 namespace graft::inspect {
 namespace {
 
-/// Adds a step for each operator that no loaded library has.
+/// The number of operators to write that the steps name; a network with more needs another way.
+constexpr std::size_t most_operators = 3;
+
+/// Adds a step for each of the operators with most nodes that no loaded library has.
 void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -19,7 +24,11 @@ void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<N
     if (!is_missing || onnx::is_standard_operator(nodes[i].node.domain, nodes[i].node.op)) continue;
     ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
   }
-  for (const auto& [name, step] : operators) steps.push_back(step);
+  std::vector<NextStep> found;
+  for (const auto& [name, step] : operators) found.push_back(step);
+  std::ranges::stable_sort(found, std::ranges::greater(), &NextStep::nodes);
+  found.resize(std::min(found.size(), most_operators));
+  steps.insert(steps.end(), found.begin(), found.end());
 }
 
 }  // namespace

@@ -245,6 +245,7 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
     verdict.plugin = describe_creator(*creator_of(node, answers.creators));
     verdict.reason = verdict.plugin;
     verdict.support = Support::plugin;
+    verdict.cause.clear();
   }
   verdict.reason = sentence(verdict.reason, reason);
   const bool is_good = verdict.support == Support::native || verdict.support == Support::plugin;
@@ -272,6 +273,7 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& v
 /// on a node with a fault stays, because ONNX does not define what such a node computes.
 void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   verdict.judge = answers.level;
+  if (verdict.cause == report::library_missing) verdict.cause.clear();
   const json* layer = plugin_layer(answers.asked, answers.report, node);
   if (layer == nullptr && is_bad(verdict.support) && verdict.advice == advice_on_fault) {
     const bool is_parsed = answers.level == Judge::parser;

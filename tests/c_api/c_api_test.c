@@ -68,7 +68,7 @@ int main(void) {
   require(graft_infer_outputs(op, NULL, 1, &output, 1) != 0, "no inputs");
   require_error("inputs is a null pointer");
   require(graft_infer_outputs(op, &input, -1, &output, 1) != 0, "fewer than no inputs");
-  require_error("-1 inputs");
+  require_error("the number of inputs is -1");
   require(graft_infer_outputs(op, &input, 1, NULL, 1) != 0, "no outputs");
   require_error("outputs is a null pointer");
   require(graft_infer_symbolic(NULL, "[[1]]") == NULL, "no operator for names of sizes");

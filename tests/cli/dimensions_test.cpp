@@ -1,8 +1,7 @@
 // Tests how shapes on the command line are parsed.
-#include "cli/model_arguments.hpp"
-
 #include <gtest/gtest.h>
 
+#include "cli/model_arguments.hpp"
 #include "graft/error.hpp"
 
 namespace graft::cli {

@@ -81,7 +81,7 @@ def run(command, folder):
     return done.returncode, done.stdout + done.stderr
 
 
-def run_printed_commands(folder, starts, most=80):
+def run_printed_commands(folder, starts, most=120):
     """Runs the commands, and each command that one of them prints. Returns the printed commands, each with the command
     that printed it, and a line for each that failed."""
     printed_by, failed = {}, []

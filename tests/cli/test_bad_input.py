@@ -489,7 +489,12 @@ BAD = {
     "output_is_input": ([helper.make_node("Relu", ["x"], ["x"], name="one")], [], {"output": "x"}, ["'x'", "twice"]),
     "same_weights": (add(), [tensor(), tensor()], {}, ["'w'", "twice"]),
     "missing_input": (add("nowhere"), [], {}, ["'sum' (Add)", "input 1", "'nowhere'"]),
-    "missing_output": (add(), [tensor()], {"output": "z"}, ["'z'", "not defined"]),
+    "missing_output": (
+        add(),
+        [tensor()],
+        {"output": "z"},
+        ["no node, input or initializer defines the graph output 'z'"],
+    ),
     "no_operator": ([helper.make_node("", ["x"], ["y"], name="one")], [], {}, ["'one'", "op_type"]),
     "ir_of_the_future": (add(), [tensor()], {"ir_version": 99}, ["IR version 99", "1 to "]),
     "ir_zero": (add(), [tensor()], {"ir_version": 0}, ["IR version 0"]),

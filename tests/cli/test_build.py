@@ -112,7 +112,7 @@ def test_an_error_of_tensorrt_keeps_its_parts(graft, tmp_path):
     assert (error["kind"], error["failure"]) == ("bad_input", "shapes")
     assert error["facts"]["inputs"] == ["image"]
     message, next_step = error["message"].split("\n", 1)
-    assert next_step == error["next_step"] and "--shapes image=" in next_step and "without --shapes: image" in message
+    assert next_step == error["next_step"] and "--shapes 'image=" in next_step and "without --shapes: image" in message
 
 
 @pytest.mark.parametrize(

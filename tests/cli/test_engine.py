@@ -234,7 +234,7 @@ def pooled_regions():
     return make_model(nodes, [("x", [1, 2, 8, 8])], [("y", [2, 2, 3, 3])], constants, opset=20, ir_version=9)
 
 
-LEFT_OUT = "OpenVINO is not used for {}: node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly"
+LEFT_OUT = "OpenVINO is not used for {}, because the model has node 'regions' (RoiAlign), which OpenVINO is known to compute wrongly"
 
 
 @pytest.mark.parametrize("engine", ["auto", "both"])

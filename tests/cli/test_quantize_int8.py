@@ -655,7 +655,10 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
         ),
         (["--precision", "f16", "--method", "mse"], "--method: this option does not apply to --precision f16"),
         (["--precision", "int8", "--data", DIGITS_INPUT, "--keep", "Covn"], "did you mean Conv?"),
-        (["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"], "the model's inputs are image"),
+        (
+            ["--precision", "int8", "--data", f"picture={DIGITS_DATA}:images"],
+            "the model has no input 'picture'; its inputs are image",
+        ),
         (["--precision", "int8", "--cache", DIGITS_DATA], "a calibration cache must begin with TRT-"),
         (["--precision", "int8", "--improve", "bias", "--cache", "CACHE"], "--improve: "),
         (

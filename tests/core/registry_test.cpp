@@ -96,8 +96,8 @@ TEST(Registry, ChecksOperatorsThatComeTogether) {
   first.onnx_form = second.onnx_form = OnnxForm{.name = "RegistryTestOnnx"};
   EXPECT_THAT(
       check_operators(both).message(),
-      HasSubstr("operator RegistryTestTogetherToo computes ONNX's RegistryTestOnnx, as RegistryTestTogether, an "
-                "operator of the same library, does"));
+      HasSubstr("operator RegistryTestTogetherToo computes ONNX's RegistryTestOnnx, which RegistryTestTogether, an "
+                "operator of the same library, already computes"));
   second.onnx_form = std::nullopt;
   EXPECT_EQ(check_operators(both).message(), "");
   second.drop_ins = {{.plugin_name = "P", .version = "1", .fields = {}, .doc = "", .inputs = {"x", "weight"}}};
@@ -109,8 +109,9 @@ TEST(Registry, RefusesAnOnnxNameThatIsThere) {
   static OperatorType second = type_of("RegistryTestTopK");
   second.onnx_form = OnnxForm{.name = "TopK"};
   const Status status = add_operator_library({.file = "second.so", .plugin_namespace = "", .operators = {&second}});
-  EXPECT_THAT(status.message(), HasSubstr("operator RegistryTestTopK computes ONNX's TopK, as LargestK, an operator of "
-                                          "Graft, does"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("operator RegistryTestTopK computes ONNX's TopK, which LargestK, an operator of "
+                        "Graft, already computes"));
 }
 
 /// A shape input is not counted among the tensors, and a variadic input has no fixed position, so neither can be

@@ -242,7 +242,7 @@ def test_what_is_given_for_weights(convert, weights, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (weights_of(**GOOD), "the file is binary; pass the network (.prototxt) first"),
+        (weights_of(**GOOD), "the file is binary, but a .prototxt file is text; pass the network (.prototxt) first"),
         ("", "the file has no layer for inference"),
         ("layer { name: ", "line 1"),
         (INPUT + layer("ReLU", "r", "x", "a") + layer("ReLU", "r", "a", "y"), "two layers have the name 'r'"),

@@ -88,7 +88,20 @@ TEST(NextSteps, an_operator_that_no_library_has_is_written) {
   NodeSupport of_onnx = own;
   of_onnx.node = {.id = "u", .name = "u", .op = "Unique", .domain = ""};
   EXPECT_EQ(next_steps({node(Support::native), other, own, other, of_onnx}, false),
-            (Steps{{Kind::cut, 4}, {Kind::write, 1, 0, 2}, {Kind::write, 2, 0, 1}}));
+            (Steps{{Kind::cut, 4}, {Kind::write, 2, 0, 1}, {Kind::write, 1, 0, 2}}));
+}
+
+TEST(NextSteps, of_many_operators_those_with_most_nodes_are_written) {
+  std::vector<NodeSupport> nodes;
+  for (int i = 0; i < 5; ++i) {
+    for (int copy = 0; copy <= i; ++copy) {
+      nodes.push_back(node(Support::refused));
+      nodes.back().cause = report::library_missing;
+      nodes.back().op = "acme::Blur" + std::to_string(i);
+    }
+  }
+  EXPECT_EQ(next_steps(nodes, false),
+            (Steps{{Kind::cut, 15}, {Kind::write, 5, 0, 10}, {Kind::write, 4, 0, 6}, {Kind::write, 3, 0, 3}}));
 }
 
 TEST(NextSteps, a_model_without_nodes_needs_none) { EXPECT_EQ(next_steps({}, false), Steps{}); }

@@ -31,7 +31,7 @@ onnx::Model with(const std::string& nodes, const std::vector<std::string>& outpu
 TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
   std::size_t calls = 0;
   VerifyOptions options;
-  options.progress = [&](std::size_t done, std::size_t total) {
+  options.progress = [&](const std::string& /*text*/, std::size_t done, std::size_t total) {
     EXPECT_EQ(done, ++calls);
     EXPECT_EQ(total, 3U);
   };

@@ -201,7 +201,7 @@ TEST(PluginFields, OutOfRangeValuesAreRefusedByName) {
   const RefusedField refused[] = {
       {"L2Normalize", "epsilon", -1.0F, "`epsilon` is -1"},
       {"L2Normalize", "epsilon_mode", std::string("maximum"), "one of max, norm, add"},
-      {"L2Normalize", "axes", std::vector<std::int64_t>{}, "`axes`: found"},
+      {"L2Normalize", "axes", std::vector<std::int64_t>{}, "`axes` is empty"},
       {"L2Normalize", "x_scale", 0.0F, "`x_scale` is 0"},
       {"LeakyReLU", "alpha", std::numeric_limits<float>::quiet_NaN(), "`alpha`"},
       {"L2NormHelper", "op_type", std::int64_t{2}, "`op_type` is 2"},

@@ -220,7 +220,7 @@ def test_a_value_that_the_plugin_refuses(tmp_path: pathlib.Path, graft_library: 
     """In another domain Graft does not recognize its own operator, whose attributes it would check itself."""
     wrong = node("mode", "L2Normalize", "acme", plugin_namespace="graft", axes=[1], epsilon=1e-12, epsilon_mode="maxi")
     verdicts = ask(tmp_path / "m.onnx", [wrong], graft_library)
-    check(verdicts["mode"], "refused", "field_value", ["refused the values", 'found "maxi"'])
+    check(verdicts["mode"], "refused", "field_value", ["refused the values", 'is "maxi"'])
 
 
 def test_a_node_without_inputs_ends_tensorrt(tmp_path: pathlib.Path, fixture_library: pathlib.Path) -> None:

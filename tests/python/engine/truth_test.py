@@ -855,7 +855,7 @@ def test_what_a_failing_node_feeds_with_whole_numbers_is_not_asked(tmp_path: pat
     for name in ("gather", "cast"):
         assert (found[name]["truth"], found[name]["verdict"]) == ("rule", "not asked")
         assert (
-            "not asked about the node: it needs the output of 'nms', which TensorRT did not accept"
+            "TensorRT gave no verdict on the node: it needs the output of 'nms', which TensorRT did not accept"
             in found[name]["reason"]
         )
 

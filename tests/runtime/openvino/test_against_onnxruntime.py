@@ -194,7 +194,7 @@ def test_integers_that_the_engine_computes_in_f32_are_exact_or_refused(op, tmp_p
         paths = [tmp_path / "model.onnx", tmp_path / "in.npz", tmp_path / "out.npz"]
         done = subprocess.run([runner, "functions", *paths], capture_output=True, text=True)
         assert done.returncode != 0
-        assert "computes such integers in f32" in done.stderr
+        assert "computes these integers in f32" in done.stderr
 
 
 @pytest.mark.parametrize("opset", [11, 13, 17, 18])
