@@ -188,6 +188,7 @@ def convert(
     without: Sequence[str] = (),
     release: str = "",
     rules: Path | None = None,
+    unroll: int = 1000,
     prove: bool = True,
     prove_each: bool = False,
     functions: bool = True,
@@ -211,6 +212,8 @@ def convert(
     release: the target release of TensorRT, one of graft.releases(): nodes that this release is known to compute
         wrongly are rewritten. Empty: no particular release.
     rules: a YAML file with your own rewrites (docs/guide/rules.md).
+    unroll: the most nodes that one Loop or Scan with a known number of iterations becomes, a copy of its body for each
+        iteration; 0: all of them stay.
     prove: False applies rewrites without proofs and without running a model.
     prove_each: prove also rewrites that differ from a proven rewrite only in the values of weights.
     functions: False leaves out the ONNX functions of Graft's nodes, which TensorRT's own parser prefers to plugins;

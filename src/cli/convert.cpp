@@ -40,6 +40,7 @@ struct ConvertArguments {
   std::vector<std::string> passes;
   std::string release;
   std::string plugins = "auto";
+  std::int64_t unroll = report::default_unroll;
   std::string rules;
   std::string report;
   bool explain = false;
@@ -97,6 +98,7 @@ toolkit::ConvertOptions options_of(const ConvertArguments& arguments) {
                                                    : toolkit::Plugins::automatic;
   choose_passes(arguments.passes, options);
   options.release = arguments.release;
+  options.unroll = arguments.unroll;
   return options;
 }
 
@@ -311,6 +313,13 @@ void add_convert(Program& program) {
                    "passes to run, separated by commas; a minus before each name skips these passes: --passes=-NAME")
       ->type_name("LIST")
       ->delimiter(',');
+  command
+      ->add_option("--unroll", arguments->unroll,
+                   fmt::format("most nodes that one Loop or Scan with a known number of iterations becomes, a copy of "
+                               "its body for each iteration; 0: all of them stay (default: {})",
+                               report::default_unroll))
+      ->type_name("NODES")
+      ->check(range(0, 1000000));
   command
       ->add_option("--for", arguments->release,
                    "TensorRT release that the model is for, rtx-1.5 or tensorrt-10.13: nodes that this release is "

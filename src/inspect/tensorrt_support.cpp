@@ -312,7 +312,7 @@ std::string advice_on_refusal(const onnx::Node& node) {
   const std::string first =
       lowering == nullptr || lowering->advice.empty() ? "" : fmt::format("{}; ", lowering->advice);
   if (find_other_than_tensor(node) != nullptr) return fmt::format("{}{}", first, no_sequences);
-  if (const auto advice = advice_on_form(node)) return *advice;
+  if (const auto advice = advice_on_form(node)) return (node.subgraphs().empty() ? "" : first) + *advice;
   for (const Advice& each : advice_by_type) {
     if (node.is(each.type)) return first + fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
   }

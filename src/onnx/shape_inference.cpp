@@ -223,7 +223,10 @@ class Inference {
     }
     inputs[0]->type = ElementType::i64;
     inputs[1]->type = ElementType::boolean;
-    inputs[0]->shape = inputs[1]->shape = Shape{};
+    // Exporters also declare them with one axis of size 1, and ONNX Runtime computes them so.
+    for (Value* scalar : {inputs[0], inputs[1]}) {
+      if (scalar->shape != Shape{Dim(1)}) scalar->shape = Shape{};
+    }
     const std::size_t carried = inputs.size() - 2;
     for (std::size_t i = 0; i < carried; ++i) {
       // The shape of a loop-carried value may change between iterations.

@@ -25,6 +25,8 @@ struct ConvertOptions {
   /// The reason, which reports quote, why no plugin can be in the body of an If, Loop or Scan; empty if TensorRT builds
   /// plugins there. The default holds for every release that was measured.
   std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
+  /// The most nodes that one Loop or Scan with a known number of iterations becomes; 0: none is unrolled.
+  std::int64_t unroll = report::default_unroll;
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
   bool prove_each = false;  ///< Whether rewrites are also proven that differ from a proven one only in weights.
   verify::ProofOptions proof;

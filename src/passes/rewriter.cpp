@@ -296,6 +296,8 @@ void Rewriter::record(Subject subject, std::string replacement, std::string reas
                               .proof = std::move(proof)});
 }
 
+void Rewriter::forget_near_misses(const onnx::Node& node) { rewritten_.insert(anchor_of(node)); }
+
 void Rewriter::record_rejected(Subject subject, std::string replacement, std::string reason, std::string why) {
   reject({.pass = pass_,
           .nodes = std::move(subject.nodes),

@@ -135,6 +135,8 @@ class Rewriter {
   /// Records a near miss. For each anchor node, the nearest of a library and the nearest of Graft's own are kept. Near
   /// misses of nodes that are rewritten after all are dropped.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
+  /// Drops the near misses of a node that is rewritten by record().
+  void forget_near_misses(const onnx::Node& node);
   /// Records that the whole pattern matches, but another condition does not hold.
   void near_miss(const std::string& pattern, const onnx::Match& match, const std::string& reason) {
     const std::size_t nodes = match.nodes.size();
@@ -159,6 +161,8 @@ class Rewriter {
 
   /// The number of elements in the constants of all lowered nodes, in all rounds.
   [[nodiscard]] std::int64_t& lowered_numbers() { return lowered_numbers_; }
+  /// The number of nodes in the copies of bodies that replace Loops and Scans, in all rounds.
+  [[nodiscard]] std::int64_t& copied_nodes() { return copied_nodes_; }
 
   /// The learned movements of regions, by region_text.
   [[nodiscard]] std::unordered_map<std::string, LearnedMovement>& learned_movements() { return learned_movements_; }
@@ -213,6 +217,7 @@ class Rewriter {
   std::size_t whole_model_proofs_ = 0;
   std::optional<std::int64_t> most_constant_bytes_;
   std::int64_t lowered_numbers_ = 0;
+  std::int64_t copied_nodes_ = 0;
 };
 
 /// Returns an edit for Proposal that replaces the node which computes `output` by a node of `op` that reads `inputs`.

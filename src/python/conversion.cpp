@@ -36,9 +36,9 @@ toolkit::Plugins plugins_of(const std::string& word) {
 
 ConvertReport convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
                       const std::vector<std::string>& without, const std::string& release,
-                      const std::filesystem::path& rules, bool prove, bool prove_each, bool functions,
-                      const std::string& engine, bool check, double max_seconds, const PyShapeRanges& shapes,
-                      const std::vector<std::string>& targets,
+                      const std::filesystem::path& rules, std::int64_t unroll, bool prove, bool prove_each,
+                      bool functions, const std::string& engine, bool check, double max_seconds,
+                      const PyShapeRanges& shapes, const std::vector<std::string>& targets,
                       const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
                       const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::ConvertOptions options{.plugins = plugins_of(plugins),
@@ -46,6 +46,7 @@ ConvertReport convert(const toolkit::Model& model, const std::string& plugins, c
                                   .without = without,
                                   .release = release,
                                   .rules = rules,
+                                  .unroll = unroll,
                                   .prove = prove,
                                   .prove_each = prove_each,
                                   .functions = functions,
@@ -89,8 +90,8 @@ void add_conversion(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,
-             "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a, "max_seconds"_a, "shapes"_a, "targets"_a,
-             "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(), "cancel"_a.none());
+             "unroll"_a, "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a, "max_seconds"_a, "shapes"_a,
+             "targets"_a, "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("pass_names", toolkit::pass_names,
              "Returns the names of the passes of graft.convert in the order in which they run.");
 }

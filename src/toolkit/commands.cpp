@@ -53,6 +53,7 @@ std::string rewrite_options(const report::ConvertOptions& options) {
   if (!options.only.empty()) text += fmt::format(" --passes {}", fmt::join(options.only, ","));
   if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
   text += engine_option(options.engine);
+  if (options.unroll != report::default_unroll) text += fmt::format(" --unroll {}", options.unroll);
   if (!options.prove) text += " --no-prove";
   if (options.prove_each) text += " --prove-each";
   if (!options.functions) text += " --no-functions";

@@ -149,6 +149,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   inner.plugins = options.plugins;
   inner.only = options.only;
   inner.without = options.without;
+  inner.unroll = options.unroll;
   if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");
   inner.prove = options.prove;

@@ -34,6 +34,9 @@ struct ConvertOptions {
   /// rewritten, and the rules for this release judge the nodes. Empty: no particular release.
   std::string release = {};
   std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md); empty: none.
+  /// The most nodes that one Loop or Scan whose number of iterations is known becomes: a copy of its body for each
+  /// iteration. 0: all of them stay.
+  std::int64_t unroll = default_unroll;
   /// Whether to prove each rewrite by running it. If false, rewrites are applied without proofs and no model is run.
   bool prove = true;
   /// Whether to prove also rewrites that differ from a proven rewrite only in the values of weights.

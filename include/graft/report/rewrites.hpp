@@ -24,6 +24,9 @@ enum class Plugins : std::uint8_t {
   never,
 };
 
+/// The most nodes that one Loop or Scan becomes where no other limit is set.
+inline constexpr std::int64_t default_unroll = 1000;
+
 /// How a rewrite was proven.
 enum class ProofKind : std::uint8_t {
   own,  ///< The rewrite was proven by its own runs, or holds by definition.

@@ -1,5 +1,11 @@
-// Replaces an If by the nodes of one of its branches.
+// Replaces an If by the nodes of one of its branches, and a Loop or Scan by copies of its body.
 #pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "onnx/model.hpp"
 
@@ -8,5 +14,39 @@ namespace graft::passes {
 /// Replaces an If by the nodes of one of its branches. The branch must have at least as many outputs as the If. Values
 /// and nodes of the branch keep their names unless another value or node has the name.
 void inline_branch(onnx::Node& node, const onnx::Graph& branch);
+
+/// Replaces a node by copies of its body. The values and nodes of the first copy keep their names unless another value
+/// or node has the name; those of later copies get the suffixes ~1, ~2 ...
+class BodyCopies {
+ public:
+  /// The shapes that the copies of values get.
+  enum class Shapes {
+    same,     ///< The shapes of the body.
+    inferred  ///< None that shape inference finds: the values of two copies may have different shapes.
+  };
+
+  BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes);
+
+  /// Adds a copy of the body to the graph around the node, and returns the outputs of the copy. `inputs` are the values
+  /// that the copy reads in place of the inputs of the body.
+  std::vector<onnx::Value*> add(const std::vector<onnx::Value*>& inputs);
+
+  /// Removes the node, and replaces its outputs by values of the graph around it. There may be more values than
+  /// outputs.
+  void finish(const std::vector<onnx::Value*>& results);
+
+ private:
+  onnx::Value* look_up(onnx::Value* value);
+
+  onnx::Node& node_;
+  const onnx::Graph& body_;
+  onnx::Graph& graph_;
+  Shapes shapes_;
+  std::size_t copies_ = 0;
+  std::unordered_set<std::string> taken_;                           // names of nodes
+  std::unordered_map<const onnx::Value*, onnx::Value*> constants_;  // which all copies share
+  std::unordered_map<const onnx::Value*, onnx::Value*> values_;     // of the copy that is being added
+  std::vector<std::pair<onnx::Value*, std::string>> made_;          // with the names that they should get
+};
 
 }  // namespace graft::passes

@@ -12,9 +12,14 @@ ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone())
   const std::vector<onnx::Graph*> copies = graphs_of(copy_);
   for (std::size_t i = 0; i < copies.size(); ++i) {
     copies_.emplace(originals[i], copies[i]);
-    if (i == 0) continue;  // the main graph, for whose input shapes the caller answers
-    for (onnx::Value* input : copies[i]->inputs()) input->shape.reset();
   }
+  // The caller answers for the input shapes of the main graph. A Loop creates the first two inputs of its body as they
+  // are declared.
+  copy_.graph().for_each_node([](onnx::Node& node) {
+    for (onnx::Graph* body : node.subgraphs()) {
+      for (std::size_t i = node.is("Loop") ? 2 : 0; i < body->inputs().size(); ++i) body->inputs()[i]->shape.reset();
+    }
+  });
   infer_shapes(copy_, {});
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -28,6 +29,12 @@ struct Replacement {
   std::map<std::string, const onnx::Value*> reads = {};
   std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
   std::string by_definition = {};               ///< See Proposal.
+  std::string reason = {};                      ///< Replaces the reason of the table of lowerings, if it is not empty.
+  /// Edits the graph of a node with a body, which `nodes` cannot describe. Needs `by_definition`, and ignores all other
+  /// members except `summary` and `reason`.
+  std::function<void(onnx::Node&)> edit = {};
+  std::int64_t copied_nodes = 0;  ///< The number of nodes that `edit` copies.
+  bool keeps_node = false;        ///< Whether `edit` only completes the node, which stays.
 
   void line(const std::string& text) { nodes += text + "\n"; }
   /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or the name of a Cast that is added.
@@ -44,6 +51,8 @@ struct Replacement {
 class ShapesOnDemand {
  public:
   explicit ShapesOnDemand(Rewriter& rewriter) : rewriter_(rewriter) {}
+  [[nodiscard]] const ConvertOptions& options() const { return rewriter_.options(); }
+  [[nodiscard]] std::int64_t copied_nodes() const { return rewriter_.copied_nodes(); }
   [[nodiscard]] const Shape* of(const onnx::Value& value) {
     if (!shapes_) shapes_.emplace(rewriter_);
     return shapes_->of(value);
@@ -164,6 +173,8 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_sequence_at(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_concat_from_sequence(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_loop(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_scan(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_affine_grid(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_center_crop_pad(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_vector_product(Site& site);

@@ -32,6 +32,12 @@ namespace {
 constexpr std::string_view transposed_recurrence = "the same operator with layout = 0, between Transpose nodes";
 constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
 
+constexpr std::string_view known_sequence =
+    "constant positions; a sequence from SequenceConstruct, SequenceEmpty or SplitToSequence, which SequenceInsert and "
+    "SequenceErase may change";
+constexpr std::string_view resolves_sequences =
+    "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
+
 constexpr std::array all_lowerings = {
     Lowering{"MatMul", "a vector multiplied by more than one matrix", multiplies_vector_by_matrices,
              "MatMul of a matrix of one row, between Unsqueeze and Squeeze", "f32, f16 or bf16", lower_vector_product},
@@ -94,14 +100,19 @@ constexpr std::array all_lowerings = {
              "no Cast, if the values are already rounded and limited to 8 bits",
              "Clip of rounded values before the Cast", lower_cast_of_bytes},
     Lowering{"SequenceAt", "every form", nullptr, "the tensor itself, or a slice of the tensor that was split",
-             "a constant position in SequenceConstruct or SplitToSequence", lower_sequence_at,
-             "graft convert may replace it if its position is constant and SequenceConstruct or SplitToSequence "
-             "creates its sequence"},
-    Lowering{"ConcatFromSequence", "every form", nullptr, "Concat", "SequenceConstruct or SplitToSequence before it",
-             lower_concat_from_sequence,
-             "graft convert may replace it if SequenceConstruct or SplitToSequence creates its sequence"},
-    Lowering{"SequenceLength", "every form", nullptr, "a constant", "SequenceConstruct before it",
-             lower_sequence_length, "graft convert may replace it if SequenceConstruct creates its sequence"},
+             known_sequence, lower_sequence_at, resolves_sequences},
+    Lowering{"ConcatFromSequence", "every form", nullptr, "Concat", known_sequence, lower_concat_from_sequence,
+             resolves_sequences},
+    Lowering{"SequenceLength", "every form", nullptr, "a constant", known_sequence, lower_sequence_length,
+             resolves_sequences},
+    Lowering{"Loop", "tensors that change their shape, sequences and plugins in the body, and an absent condition",
+             nullptr, "one copy of the body for each iteration; otherwise a Loop with the condition true",
+             "a constant number of iterations, and at most 1000 nodes unless another limit is set", lower_loop,
+             "graft convert unrolls it if the number of its iterations is a constant"},
+    Lowering{"Scan", "no state; tensors that change their shape, sequences and plugins in the body", nullptr,
+             "one copy of the body for each iteration; otherwise a Scan with a state",
+             "for copies a fixed length, and at most 1000 nodes unless another limit is set", lower_scan,
+             "graft convert unrolls it if the length of what it scans is fixed"},
     Lowering{"AffineGrid", "every form", nullptr, "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
     Lowering{"CenterCropPad", "every form", nullptr, "Slice and Pad", "constant sizes", lower_center_crop_pad},
@@ -278,6 +289,21 @@ bool is_for(const Lowering& lowering, const onnx::Node& node) {
   return node.is(lowering.op_type) && (lowering.is_refused == nullptr || lowering.is_refused(node));
 }
 
+/// Replaces or completes a node with a body, see Replacement::edit. Returns true.
+bool edit_node(Rewriter& rewriter, onnx::Node& node, const Replacement& replacement) {
+  Rewriter::Subject subject{.nodes = {ref_of(node)}};
+  if (!replacement.keeps_node) {
+    rewriter.forget_near_misses(node);
+    for (const onnx::Graph* body : node.subgraphs()) {
+      body->for_each_node([&](const onnx::Node& inner) { subject.nodes.push_back(ref_of(inner)); });
+    }
+  }
+  rewriter.record(std::move(subject), replacement.summary, replacement.reason, replacement.by_definition);
+  rewriter.copied_nodes() += replacement.copied_nodes;
+  replacement.edit(node);
+  return true;
+}
+
 /// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
@@ -286,6 +312,7 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     if (!is_for(lowering, node)) continue;
     const auto replacement = write_replacement(rewriter, lowering, node, shapes);
     if (!replacement) continue;
+    if (replacement->edit) return edit_node(rewriter, node, *replacement);
     Proposal proposal = proposal_for(node, *replacement, reason(lowering));
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
@@ -303,6 +330,21 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     return false;
   }
   return false;
+}
+
+/// Lowers nodes with bodies, inner ones before outer ones: copies of a body take the place of the nodes in it. Returns
+/// whether there were any.
+bool lower_nodes_with_bodies(Rewriter& rewriter, Names& rejected) {
+  bool lowered = false;
+  const std::vector<onnx::Graph*> graphs = rewriter.graphs();
+  for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) {
+    for (onnx::Node* node : (*graph)->nodes()) {
+      if (node->subgraphs().empty() || find_lowering(*node) == nullptr) continue;
+      ShapesOnDemand shapes(rewriter);  // Copies of bodies may have graphs and values in the places of others.
+      lowered = lower(rewriter, *node, shapes, rejected) || lowered;
+    }
+  }
+  return lowered;
 }
 
 }  // namespace
@@ -327,10 +369,16 @@ void lower_to_native(Rewriter& rewriter) {
   Names rejected;
   bool lowered_any = false;
   for (int round = 0; round < most_rounds; ++round) {
+    if (lower_nodes_with_bodies(rewriter, rejected)) {
+      rewriter.end();
+      onnx::infer_shapes(rewriter.model());
+      lowered_any = true;
+      continue;
+    }
     std::vector<onnx::Node*> nodes;
     for (onnx::Graph* graph : rewriter.graphs()) {
       for (onnx::Node* node : graph->nodes()) {
-        if (has_lowered_form(*node)) nodes.push_back(node);
+        if (node->subgraphs().empty() && has_lowered_form(*node)) nodes.push_back(node);
       }
     }
     if (nodes.empty()) break;
