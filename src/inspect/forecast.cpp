@@ -7,8 +7,11 @@
 #include <utility>
 
 #include "graft/error.hpp"
+#include "inspect/tensorrt_support.hpp"
 #include "onnx/faults.hpp"
+#include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
+#include "onnx/origin_note.hpp"
 #include "onnx/plugin_reason.hpp"
 #include "rules/rule_passes.hpp"
 
@@ -30,6 +33,27 @@ std::map<std::string, std::string> plugin_reasons(const onnx::Model& converted) 
     if (reason != node.metadata.end() && node.output() != nullptr) reasons.emplace(node.output()->name, reason->second);
   });
   return reasons;
+}
+
+/// The nodes of a converted model that are copies of nodes in a body, by a tensor for which they stand and their
+/// operator.
+using Copies = std::map<std::pair<std::string, std::string>, const onnx::Node*>;
+
+Copies copies_in(const onnx::Model& converted) {
+  Copies copies;
+  converted.graph().for_each_node([&](const onnx::Node& node) {
+    for (std::string& tensor : onnx::origin_of(node)) copies.emplace(std::pair(std::move(tensor), node.op_type), &node);
+  });
+  return copies;
+}
+
+/// Returns whether TensorRT runs what a node becomes when its body is copied: no rule refuses the copy, a plugin
+/// outside of any body computes it, or other rewrites have replaced it.
+bool runs_as_copy(const NodeRef& node, const Copies& copies) {
+  const auto copy = copies.find({node.id, node.op});
+  if (copy == copies.end() || !fails_by_rule(*copy->second)) return true;
+  const onnx::Node& made = *copy->second;
+  return made.graph->parent() == nullptr && (is_adopted_for_tensorrt(made) || find_operator_for(made));
 }
 
 }  // namespace
@@ -79,6 +103,7 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
   }
   prospect.nodes = onnx::count_nodes(converted);
   const std::map<std::string, std::string> reasons = plugin_reasons(converted);
+  const Copies copies = copies_in(converted);
   // why a plugin computes the first output of a node after the conversion
   std::map<NodeRef, std::string, onnx::ByName> plugins;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -96,7 +121,12 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
       if (rewrite.nodes.size() > 1) prospect.fused += rewrite.nodes.size();
       break;
     }
-    for (const NodeRef& node : rewrite.nodes) prospect.forecast.becomes.emplace(node, what);
+    const bool is_copied =
+        rewrite.nodes.size() > 1 && (rewrite.nodes.front().op == "Loop" || rewrite.nodes.front().op == "Scan");
+    for (const NodeRef& node : rewrite.nodes) {
+      if (is_copied && &node != &rewrite.nodes.front() && !runs_as_copy(node, copies)) continue;
+      prospect.forecast.becomes.emplace(node, what);
+    }
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
   prospect.near_misses = std::move(report.near_misses);

@@ -152,7 +152,7 @@ def operators_of(graph):
 
 @pytest.fixture
 def converted(request, tmp_path):
-    graft("convert", write_graph(request.param, tmp_path), "-o", tmp_path / "graph.onnx")
+    graft("convert", write_graph(request.param, tmp_path), "-o", tmp_path / "graph.onnx", "--unroll", "0")
     return onnx.load(tmp_path / "graph.onnx").graph
 
 

@@ -176,7 +176,7 @@ def in_loop():
     body = f"""{IS_EMPTY}{branches}
       chosen_here = Gather (scores, kept_here)
       total = ReduceSum <keepdims: int = 0> (chosen_here)
-      goes_on = Identity (goes)"""
+      goes_on = Equal (total, total)"""
     loop = f"totals = Loop (int_two, go) <body: graph = b (int64 i, bool goes) => (bool goes_on, float total) {{ {body} }}>"
     return model(SELECT + "go = Cast <to: int = 9> (true)\n" + loop, "float[T] totals")
 

@@ -310,6 +310,8 @@ void complete_loop(onnx::Node& loop) {
   onnx::Value* axes = body.add_constant(number.name + "/axis", onnx::TensorData::from_ints({0}));
   onnx::Node* row = body.add_node("Unsqueeze", {&number, axes}, {number.name + "/row"},
                                   body.nodes().empty() ? nullptr : body.nodes().front());
+  row->output()->type = number.type;
+  row->output()->shape = Shape{Dim(1)};
   body.replace_all_uses(number, *row->output(), row);
   for (std::size_t i = 0; i < body.outputs().size(); ++i) {
     if (body.outputs()[i] == &number) body.replace_output(i, *row->output());
