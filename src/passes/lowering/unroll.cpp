@@ -297,7 +297,7 @@ std::optional<Replacement> unroll_loop(Site& site, const onnx::Graph& body) {
   return result;
 }
 
-/// Gives a Loop the condition true, and its body an iteration number without axes, which is what TensorRT has.
+/// Adds the condition true to a Loop, and makes its iteration number one without axes, which is what TensorRT has.
 void complete_loop(onnx::Node& loop) {
   onnx::Graph& body = *onnx::subgraph(loop, "body");
   if (loop.input(1) == nullptr) {
@@ -380,7 +380,7 @@ std::optional<Replacement> unroll_scan(Site& site, const onnx::Graph& body) {
   return result;
 }
 
-/// Gives a Scan a state that its body returns unchanged.
+/// Adds a state to a Scan, which its body returns unchanged.
 void add_state(onnx::Node& scan) {
   onnx::Graph& graph = *scan.graph;
   const std::string name = onnx::ref_of(scan).id;
