@@ -1137,9 +1137,7 @@ def test_advice_on_a_sequence_names_why_it_is_not_replaced(graft, tmp_path):
     found = verdicts(graft("inspect", model, "--probe", "none", "--json"))
     instead = "export the network with tensors instead of sequences and optionals"
     assert found["list"]["advice"] == instead
-    reason = (
-        "graft convert does not replace the node with layers that TensorRT has: its position is not a constant"
-    )
+    reason = "graft convert does not replace the node with layers that TensorRT has: its position is not a constant"
     assert found["y"]["advice"] == f"{reason}; {instead}"
 
 
