@@ -105,6 +105,11 @@ bool is_any_of_library(const json& creators) {
 }
 
 PluginCause unknown_name(const onnx::Node& node, const json& creators) {
+  if (onnx::is_of_onnxruntime(node)) {
+    return {"onnxruntime_operator",
+            fmt::format("{} is an operator of ONNX Runtime, which TensorRT does not have", node.op_type),
+            advice_on_onnxruntime(node)};
+  }
   const auto standard = onnx::standard_operator_meant(node);
   std::vector<std::string> names;
   if (standard) names.push_back(*standard);
@@ -393,7 +398,8 @@ std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const json& cr
     return std::nullopt;
   const std::vector<const json*> same_name = creators_named(creators, node.op_type);
   std::string advice =
-      same_name.empty() && !is_any_of_library(creators)
+      same_name.empty() && onnx::is_of_onnxruntime(node) ? advice_on_onnxruntime(node)
+      : same_name.empty() && !is_any_of_library(creators)
           ? fmt::format(
                 "remove the domain of the node if you mean ONNX's {}, which may compute something else; otherwise "
                 "rename the operator to a name that ONNX does not have",

@@ -58,6 +58,8 @@ struct Danger {
 /// Returns the advice on a node that TensorRT does not run, `graft convert` does not rewrite, and no operator of Graft
 /// computes.
 [[nodiscard]] std::string advice_to_write_one();
+/// Returns the advice on an operator of ONNX Runtime that TensorRT does not have.
+[[nodiscard]] std::string advice_on_onnxruntime(const onnx::Node& node);
 
 /// Returns the advice on a plugin in the body of an If, Loop or Scan.
 [[nodiscard]] std::string advice_on_plugin_in_body();

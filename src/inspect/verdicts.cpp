@@ -294,6 +294,7 @@ class RuleJudge {
       return {Support::plugin, kept->second,
               fmt::format("load the library that has the plugin: {}", setting_name(Setting::build_with_library))};
     }
+    if (onnx::is_of_onnxruntime(node) && node.attribute("plugin_version") == nullptr) return judge_onnxruntime(node);
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
     if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {
@@ -310,6 +311,17 @@ class RuleJudge {
             fmt::format("{}{} is not an operator of ONNX or Graft{}", node.op_type, domain,
                         near.reason.empty() ? "" : "; " + near.reason),
             near.advice.empty() ? use_library() : near.advice, near.advice.empty() ? report::library_missing : ""};
+  }
+
+  /// Judges a node of an operator that only ONNX Runtime has.
+  [[nodiscard]] Judgment judge_onnxruntime(const onnx::Node& node) const {
+    const bool is_taken_for_onnx = onnx::is_standard_operator("", node.op_type);
+    const std::string reason =
+        fmt::format("it is an operator of ONNX Runtime, which TensorRT does not have{}",
+                    is_taken_for_onnx ? "; its parser ignores the domain and parses it as ONNX's " + node.op_type : "");
+    const auto replaced = forecast_.becomes.find(ref_of(node));
+    if (replaced != forecast_.becomes.end()) return {Support::lowered, reason, replaced->second};
+    return {Support::unsupported, reason, advice_on_onnxruntime(node)};
   }
 
   [[nodiscard]] bool may_adopt() const { return release_.flavor == Flavor::rtx && !refusal_of_plugins(release_); }

@@ -22,6 +22,7 @@
 #include "onnx/schema.hpp"
 #include "onnx/schema_types.hpp"
 #include "onnx/shape_rules.hpp"
+#include "onnx/standard_operators.hpp"
 
 namespace graft::onnx {
 namespace {
@@ -53,7 +54,9 @@ class Inference {
   void infer(Node& node) {
     NodeTypes types(node, contents_);
     try {
-      if (!node.domain.empty() || find_operator_for(node)) {
+      if (is_of_onnxruntime(node)) {
+        apply_onnxruntime_shape_rule(types);
+      } else if (!node.domain.empty() || find_operator_for(node)) {
         run_operator(types);
       } else if (node.op_type == "If") {
         run_if(types);

@@ -57,6 +57,8 @@ class NodeTypes {
 
 /// Runs the rule of an operator of ai.onnx without subgraphs. Returns false if Graft has no rule for it.
 bool apply_shape_rule(NodeTypes& types);
+/// Does the same for an operator of ONNX Runtime, of the domain com.microsoft.
+bool apply_onnxruntime_shape_rule(NodeTypes& types);
 
 /// Returns the dimension, or an unknown one if its expression is too long to be useful: without this limit, a model
 /// that concatenates a tensor with itself forty times would lead to an expression of 2^40 letters.

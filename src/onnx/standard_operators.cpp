@@ -137,7 +137,7 @@ std::optional<std::string> nearest_standard_operator(std::string_view op_type) {
 }
 
 std::optional<std::string> standard_operator_meant(const Node& node) {
-  if (node.domain == "com.microsoft") return std::nullopt;
+  if (is_of_onnxruntime(node)) return std::nullopt;
   const auto name = nearest_standard_operator(node.op_type);
   if (!name || *name == node.op_type) return std::nullopt;
   const OperatorSchema& schema = *find_schema(*name);
@@ -148,8 +148,12 @@ std::optional<std::string> standard_operator_meant(const Node& node) {
   return fits ? name : std::nullopt;
 }
 
+bool is_of_onnxruntime(const Node& node) {
+  return node.domain == onnxruntime_domain || node.is("SimplifiedLayerNormalization");
+}
+
 bool may_be_of_onnxruntime(const Model& model, const Node& node) {
-  return node.domain == "com.microsoft" || is_standard_operator(node.domain, node.op_type) ||
+  return is_of_onnxruntime(node) || is_standard_operator(node.domain, node.op_type) ||
          model.find_function(node) != nullptr;
 }
 

@@ -25,6 +25,13 @@ struct Node;
 /// considered misspelled.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
+/// The domain of the operators that ONNX Runtime adds to those of ONNX.
+inline constexpr std::string_view onnxruntime_domain = "com.microsoft";
+
+/// Returns whether a node is of the domain com.microsoft, and of SimplifiedLayerNormalization, which ONNX Runtime has
+/// without a domain.
+[[nodiscard]] bool is_of_onnxruntime(const Node& node);
+
 /// Returns whether ONNX Runtime may be able to run a node: the operator is one of ONNX or of com.microsoft, or a
 /// function in the file.
 [[nodiscard]] bool may_be_of_onnxruntime(const Model& model, const Node& node);

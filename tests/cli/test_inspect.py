@@ -312,10 +312,10 @@ def test_a_type_of_the_result_is_to_be_another_one(graft, tmp_path):
 
 def test_no_plugin_is_advised_where_the_name_is_of_onnx(graft, tmp_path):
     pytest.importorskip("tensorrt_rtx")
-    node = helper.make_node("Gelu", ["x"], ["y"], name="n", domain="com.microsoft")
-    model = save(tmp_path / "m.onnx", [node], [("x", [2, 4])], [("y", [2, 4])], domains=["com.microsoft"])
+    node = helper.make_node("Gelu", ["x"], ["y"], name="n", domain="theirs")
+    model = save(tmp_path / "m.onnx", [node], [("x", [2, 4])], [("y", [2, 4])], domains=["theirs"])
     judged = verdicts(graft("inspect", model, "--target", "sm120", "--json"))["n"]
-    assert "as ONNX's Gelu, although its domain is 'com.microsoft'" in judged["reason"]
+    assert "as ONNX's Gelu, although its domain is 'theirs'" in judged["reason"]
     assert judged["advice"].startswith("remove the domain of the node if you mean ONNX's Gelu")
     assert "plugin" not in judged["advice"]
 

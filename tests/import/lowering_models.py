@@ -20,7 +20,7 @@ TYPES = {
 }
 
 
-def sample(op, arguments, outputs, limit=0.0, opset=20, **attributes):
+def sample(op, arguments, outputs, limit=0.0, opset=20, domain="", **attributes):
     """Returns a sample. `arguments`: an array is an input, ("constant", array) an initializer, ("open", array) an
     input with a dynamic first size, None an absent one. `outputs`: the type of each output, None for an absent one."""
     names, inputs, constants, feeds = [], [], [], {}
@@ -39,11 +39,11 @@ def sample(op, arguments, outputs, limit=0.0, opset=20, **attributes):
         inputs.append(helper.make_tensor_value_info(name, TYPES[array.dtype], shape))
         feeds[name] = array
     results = ["" if kind is None else f"out{i}" for i, kind in enumerate(outputs)]
-    node = helper.make_node(op, names, results, name="node", **attributes)
+    node = helper.make_node(op, names, results, name="node", domain=domain, **attributes)
     ends = [helper.make_tensor_value_info(n, k, None) for n, k in zip(results, outputs, strict=True) if n]
     graph = helper.make_graph([node], "lowered", inputs, ends, constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
-    return Sample(model, feeds, limit)
+    imports = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
+    return Sample(helper.make_model(graph, opset_imports=imports, ir_version=10), feeds, limit)
 
 
 def constant(values, dtype=np.int64):

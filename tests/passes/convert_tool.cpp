@@ -48,6 +48,8 @@ void list_lowerings() {
     const auto print = [](std::string_view text, char end) {
       std::printf("%.*s%c", static_cast<int>(text.size()), text.data(), end);
     };
+    if (!lowering.domain.empty())
+      std::printf("%.*s::", static_cast<int>(lowering.domain.size()), lowering.domain.data());
     print(lowering.op_type, '\t');
     print(lowering.refused, '\t');
     print(lowering.form, '\t');

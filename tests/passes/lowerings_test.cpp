@@ -96,7 +96,7 @@ TEST(Lowerings, AreInTheListOnceForEachForm) {
     EXPECT_FALSE(lowering.refused.empty()) << lowering.op_type;
     EXPECT_TRUE(lowering.advice.empty() || lowering.advice.starts_with("graft convert ")) << lowering.op_type;
     const auto same = [&](const Lowering& other) {
-      return other.op_type == lowering.op_type && other.refused == lowering.refused;
+      return other.op_type == lowering.op_type && other.domain == lowering.domain && other.refused == lowering.refused;
     };
     EXPECT_EQ(std::count_if(lowerings().begin(), lowerings().end(), same), 1) << lowering.op_type;
   }

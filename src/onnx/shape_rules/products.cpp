@@ -12,8 +12,6 @@
 #include "onnx/shape_rules/table.hpp"
 
 namespace graft::onnx::shape_rules {
-namespace {
-
 Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
   if (a.empty() || b.empty()) t.fail("an input is a scalar; both inputs must have at least rank 1");
   const bool a_vector = a.size() == 1;
@@ -37,6 +35,8 @@ Shape matmul_shape(const NodeTypes& t, Shape a, Shape b) {
   if (!b_vector) result.push_back(b.back());
   return result;
 }
+
+namespace {
 
 void matmul(NodeTypes& t) {
   const std::string& op = t.node().op_type;
@@ -134,6 +134,8 @@ void einsum(NodeTypes& t) {
   t.set_shape(0, shape);
 }
 
+}  // namespace
+
 void gemm(NodeTypes& t) {
   t.set_type(0, t.type(0) ? t.type(0) : t.type(1));
   const Shape* a = t.shape(0);
@@ -151,6 +153,8 @@ void gemm(NodeTypes& t) {
   }
   t.set_shape(0, {(*a)[transpose_a ? 1 : 0], (*b)[transpose_b ? 0 : 1]});
 }
+
+namespace {
 
 std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std::size_t size, std::int64_t otherwise) {
   std::vector<std::int64_t> list = t.node().ints(name).value_or(std::vector<std::int64_t>(size, otherwise));
@@ -231,12 +235,14 @@ void check_bias(const NodeTypes& t, std::size_t bias_input, const Dim& channels)
                      (*bias)[0].value(), channels.value()));
 }
 
+}  // namespace
+
 void convolution(NodeTypes& t) {
   const std::string& op = t.node().op_type;
   const std::size_t weight = op == "QLinearConv" ? 3 : 1;
-  t.set_type(0, op == "Conv" || op == "DeformConv" ? t.type(0)
-                : op == "ConvInteger"              ? std::optional(ElementType::i32)
-                                                   : t.type(7));
+  t.set_type(0, op == "Conv" || op == "FusedConv" || op == "DeformConv" ? t.type(0)
+                : op == "ConvInteger"                                   ? std::optional(ElementType::i32)
+                                                                        : t.type(7));
   const auto kernel = kernel_of(t, weight);
   if (t.shape(0) == nullptr || !kernel || t.shape(0)->size() < 2) return;
   check_kernel(t, *kernel, weight);
@@ -254,6 +260,8 @@ void convolution(NodeTypes& t) {
   result.insert(result.end(), spatial->begin(), spatial->end());
   t.set_shape(0, std::move(result));
 }
+
+namespace {
 
 void causal_convolution(NodeTypes& t) {
   t.copy(0);

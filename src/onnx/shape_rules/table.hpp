@@ -31,6 +31,11 @@ void add_sequences(Table& table);
 void add_sources(Table& table);
 void add_regions(Table& table);
 
+/// Returns the shape of the matrix product of tensors of two shapes. Throws Error if they do not fit.
+[[nodiscard]] Shape matmul_shape(const NodeTypes& t, Shape a, Shape b);
+void gemm(NodeTypes& t);
+void convolution(NodeTypes& t);
+
 /// Returns the product of the axes from `first` up to, but not including, `last`.
 [[nodiscard]] Dim product(const Shape& shape, std::size_t first, std::size_t last);
 

@@ -130,9 +130,7 @@ class AttentionWriter {
            has_softmax_precision(node_);
   }
 
-  std::string number(const std::string& name, double value) {
-    return result_.constant(name, onnx::TensorData::from_numbers(site_.type(0), {}, {value}));
-  }
+  std::string number(const std::string& name, double value) { return result_.number(name, value, site_.type(0)); }
 
   /// Returns the name of `x` as [batch, heads, length, size].
   std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads, std::int64_t size) {
@@ -192,43 +190,14 @@ class AttentionWriter {
                                                       bias_table(*queries, keys, *past, is_causal, left, right)));
     } else {
       if (left >= 0 || right >= 0) return site_.no_size("it attends to a window, and its sequence lengths are dynamic");
-      write_open_causal(hidden);
+      const int axis = rank_ == 4 ? 2 : 1;
+      write_causal_table(result_, hidden, {"x0", axis}, {"x1", axis}, {site_.has_input(4) ? "x4" : "", 2},
+                         site_.type(0), -infinity);
     }
     if (left >= 0 || right >= 0) may_mask_rows_ = true;
     if (all.empty()) return hidden;
     result_.line(fmt::format("both = Add({}, {})", all, hidden));
     return "both";
-  }
-
-  /// Writes the causal table for lengths that are known only when the network runs.
-  void write_open_causal(const std::string& name) {
-    const std::string zero = result_.integer("zero", 0);
-    const std::string one = result_.integer("one", 1);
-    const std::string first = result_.ints("first", {0});
-    const std::string second = result_.ints("second", {1});
-    const auto length = [&](const std::string& of, const std::string& x, int axis) {
-      result_.line(fmt::format("{}_size = Shape<start={}, end={}>({})", of, axis, axis + 1, x));
-      result_.line(fmt::format("{0} = Squeeze({0}_size, {1})", of, first));
-    };
-    const int axis = rank_ == 4 ? 2 : 1;
-    length("queries", "x0", axis);
-    length("keys_now", "x1", axis);
-    std::string keys = "keys_now";
-    std::string from = zero;
-    std::string to = "queries";
-    if (site_.has_input(4)) {
-      length("keys_past", "x4", 2);
-      result_.line("keys_all = Add(keys_past, keys_now)");
-      result_.line("last_query = Add(keys_past, queries)");
-      keys = "keys_all";
-      from = "keys_past";
-      to = "last_query";
-    }
-    result_.line(fmt::format("row_numbers = Range({}, {}, {})", from, to, one));
-    result_.line(fmt::format("rows = Unsqueeze(row_numbers, {})", second));
-    result_.line(fmt::format("columns = Range({}, {}, {})", zero, keys, one));
-    result_.line("is_ahead = Greater(columns, rows)");
-    result_.line(fmt::format("{} = Where(is_ahead, {}, {})", name, number("lowest", -infinity), number("nothing", 0)));
   }
 
   /// Repeats the heads of keys and values, so that there is one for each head of queries.
@@ -276,6 +245,37 @@ class AttentionWriter {
 };
 
 }  // namespace
+
+void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
+                        const AxisOf& past, onnx::ElementType type, double hidden) {
+  const std::string zero = result.integer("zero", 0);
+  const std::string one = result.integer("one", 1);
+  const std::string first = result.ints("first", {0});
+  const std::string second = result.ints("second", {1});
+  const auto length = [&](const std::string& of, const AxisOf& axis) {
+    result.line(fmt::format("{}_size = Shape<start={}, end={}>({})", of, axis.axis, axis.axis + 1, axis.tensor));
+    result.line(fmt::format("{0} = Squeeze({0}_size, {1})", of, first));
+  };
+  length("queries", queries);
+  length("keys_now", keys_now);
+  std::string keys = "keys_now";
+  std::string from = zero;
+  std::string to = "queries";
+  if (!past.tensor.empty()) {
+    length("keys_past", past);
+    result.line("keys_all = Add(keys_past, keys_now)");
+    result.line("last_query = Add(keys_past, queries)");
+    keys = "keys_all";
+    from = "keys_past";
+    to = "last_query";
+  }
+  result.line(fmt::format("row_numbers = Range({}, {}, {})", from, to, one));
+  result.line(fmt::format("rows = Unsqueeze(row_numbers, {})", second));
+  result.line(fmt::format("columns = Range({}, {}, {})", zero, keys, one));
+  result.line("is_ahead = Greater(columns, rows)");
+  const std::string lowest = result.number("lowest", hidden, type);
+  result.line(fmt::format("{} = Where(is_ahead, {}, {})", name, lowest, result.number("nothing", 0, type)));
+}
 
 std::optional<Replacement> lower_attention(Site& site) { return AttentionWriter(site).write(); }
 

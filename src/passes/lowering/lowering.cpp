@@ -2,6 +2,7 @@
 #include "passes/lowering/lowering.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -22,6 +23,10 @@ std::string Replacement::ints(std::string name, const std::vector<std::int64_t>&
 
 std::string Replacement::integer(std::string name, std::int64_t value) {
   return constant(std::move(name), ints_tensor({}, {value}));
+}
+
+std::string Replacement::number(std::string name, double value, onnx::ElementType type) {
+  return constant(std::move(name), onnx::TensorData::from_numbers(type, {}, {value}));
 }
 
 std::string Replacement::in_f32(const std::string& name, onnx::ElementType from) {
@@ -104,6 +109,19 @@ std::nullopt_t Site::no_size(std::string_view what) {
 std::nullopt_t Site::no_type(std::size_t input) {
   return no(
       fmt::format("the type of input {} is {}; only f32, f16 and bf16 are supported", input, to_string(type(input))));
+}
+
+std::string convolution_text(const onnx::Node& node) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
+    if (const auto list = node.ints(name)) add(fmt::format("{}={}", name, *list));
+  }
+  add(fmt::format("group={}", node.int_or("group", 1)));
+  if (const std::string rule = node.string_or("auto_pad", "NOTSET"); rule != "NOTSET") {
+    add(fmt::format("auto_pad=\"{}\"", rule));
+  }
+  return text;
 }
 
 std::int64_t product(const std::vector<std::int64_t>& sizes) {

@@ -1,4 +1,5 @@
-// A lowering writes one standard operator, in a form that TensorRT refuses, with layers that TensorRT has.
+// A lowering writes one operator of ONNX or ONNX Runtime, in a form that TensorRT refuses, with layers that TensorRT
+// has.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,8 @@ struct Replacement {
   std::string constant(std::string name, onnx::TensorData tensor);
   std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
   std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
+  /// Adds a constant without axes.
+  std::string number(std::string name, double value, onnx::ElementType type = onnx::ElementType::f32);
 };
 
 /// Shapes that follow from the inputs of the network, inferred at the first use.
@@ -121,6 +124,10 @@ struct Lowering {
   /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
   /// `graft convert`. Empty for the others.
   std::string_view advice = {};
+  std::string_view domain = {};  ///< The domain of the operator; empty for ONNX's own.
+
+  /// Returns whether a node is of the operator.
+  [[nodiscard]] bool is_for(const onnx::Node& node) const { return node.op_type == op_type && node.domain == domain; }
 };
 
 /// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
@@ -134,6 +141,19 @@ struct Lowering {
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
+
+/// Returns the attributes of a convolution as text, for the node that replaces it.
+[[nodiscard]] std::string convolution_text(const onnx::Node& node);
+
+/// An axis of a tensor, by the name that the tensor has in a Replacement.
+struct AxisOf {
+  std::string tensor;
+  int axis = 0;
+};
+/// Writes lines that compute `name`, a table with a row for each query and a column for each key: `hidden` where the
+/// key comes after the query, and 0 elsewhere. The keys of `past`, if its name is not empty, come before all queries.
+void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
+                        const AxisOf& past, onnx::ElementType type, double hidden);
 
 /// The most numbers in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
@@ -193,5 +213,26 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_einsum(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_box_limit(Site& site);
 [[nodiscard]] std::optional<Replacement> sample_by_gather(Site& site);
+
+// Operators of ONNX Runtime.
+[[nodiscard]] std::optional<Replacement> lower_gelu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bias_split_gelu(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_bias_add(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_fused_matmul(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_fused_gemm(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_fused_conv(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_matmul_n_bits(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_skip_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_simplified_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_embed_layer_normalization(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_group_norm(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_pair(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_one(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_concat(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_matmul_integer_to_float(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_rotary_embedding(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_packed_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_multi_head_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_group_query_attention(Site& site);
 
 }  // namespace graft::passes

@@ -20,6 +20,7 @@
 #include "onnx/functions.hpp"
 #include "onnx/opset.hpp"
 #include "onnx/shape_inference.hpp"
+#include "onnx/standard_operators.hpp"
 #include "passes/lowering/cost.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/lowering/refused_forms.hpp"
@@ -37,6 +38,18 @@ constexpr std::string_view known_sequence =
     "SequenceErase may change";
 constexpr std::string_view resolves_sequences =
     "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
+
+/// Returns the lowering of an operator of ONNX Runtime, which TensorRT has in no form.
+constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
+                                  std::optional<Replacement> (*lower)(Site& site)) {
+  return {.op_type = op_type,
+          .refused = "every form",
+          .is_refused = nullptr,
+          .form = form,
+          .needs = needs,
+          .lower = lower,
+          .domain = onnx::onnxruntime_domain};
+}
 
 constexpr std::array all_lowerings = {
     Lowering{"MatMul", "a vector multiplied by more than one matrix", multiplies_vector_by_matrices,
@@ -142,6 +155,55 @@ constexpr std::array all_lowerings = {
              lower_einsum},
     Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which TensorRT's parser truncates to 32 bits",
              nullptr, "NonMaxSuppression with the limit 2^31 - 1", "a constant limit", lower_box_limit},
+    of_onnxruntime("Gelu", "Erf, Add and Mul", "", lower_gelu),
+    of_onnxruntime("BiasGelu", "Add, Erf and Mul", "", lower_gelu),
+    of_onnxruntime("FastGelu", "Tanh, Add and Mul", "", lower_gelu),
+    of_onnxruntime("QuickGelu", "Sigmoid and Mul", "", lower_gelu),
+    of_onnxruntime("BiasSplitGelu", "Add, Split, Erf and Mul", "", lower_bias_split_gelu),
+    of_onnxruntime("BiasAdd", "Add", "", lower_bias_add),
+    of_onnxruntime("FusedMatMul", "MatMul, after Transpose and before Mul", "a known rank of what is transposed",
+                   lower_fused_matmul),
+    of_onnxruntime("TransposeMatMul", "MatMul, after Transpose and before Mul", "a known rank of what is transposed",
+                   lower_fused_matmul),
+    of_onnxruntime("FusedGemm", "Gemm and the activation", "", lower_fused_gemm),
+    of_onnxruntime("FusedConv", "Conv, Add and the activation", "", lower_fused_conv),
+    of_onnxruntime("NhwcConv", "Conv between Transpose", "known channels", lower_fused_conv),
+    of_onnxruntime("NhwcFusedConv", "Conv between Transpose, Add and the activation", "known channels",
+                   lower_fused_conv),
+    of_onnxruntime("SkipLayerNormalization", "Add and LayerNormalization", "no output mean or inv_std_var",
+                   lower_skip_layer_normalization),
+    of_onnxruntime("SkipSimplifiedLayerNormalization", "Add, and the division by the root of the mean square",
+                   "no output mean or inv_std_var", lower_simplified_layer_normalization),
+    of_onnxruntime("SimplifiedLayerNormalization", "the division by the root of the mean square", "",
+                   lower_simplified_layer_normalization),
+    Lowering{"SimplifiedLayerNormalization", "every form", nullptr, "the division by the root of the mean square", "",
+             lower_simplified_layer_normalization},
+    of_onnxruntime("EmbedLayerNormalization", "Gather, Add and LayerNormalization", "",
+                   lower_embed_layer_normalization),
+    of_onnxruntime("GroupNorm", "InstanceNormalization of the groups, Mul and Add", "", lower_group_norm),
+    of_onnxruntime("SkipGroupNorm", "Add, and InstanceNormalization of the groups", "", lower_group_norm),
+    of_onnxruntime("MatMulNBits", "MatMul with dequantized weights", "constant weights of at most 16 M numbers",
+                   lower_matmul_n_bits),
+    of_onnxruntime("RotaryEmbedding", "Gather, Mul, Add and Concat", "no packed batches", lower_rotary_embedding),
+    of_onnxruntime("Attention", "MatMul, Softmax and MatMul", "known sizes of the heads", lower_packed_attention),
+    Lowering{.op_type = "MultiHeadAttention",
+             .refused = "every input besides query, key, value and attention_bias, and unidirectional = 1",
+             .is_refused = nullptr,
+             .form = "MatMul, Softmax and MatMul",
+             .needs = "no packed query, key or value",
+             .lower = lower_multi_head_attention,
+             .domain = onnx::onnxruntime_domain},
+    of_onnxruntime("QLinearAdd", "Add in f32, and rounding", "", lower_qlinear_pair),
+    of_onnxruntime("QLinearMul", "Mul in f32, and rounding", "", lower_qlinear_pair),
+    of_onnxruntime("QLinearConcat", "Concat in f32, and rounding", "", lower_qlinear_concat),
+    of_onnxruntime("QLinearGlobalAveragePool", "the mean in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("QLinearSigmoid", "Sigmoid in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("QLinearLeakyRelu", "LeakyRelu in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("DynamicQuantizeMatMul", "DynamicQuantizeLinear, MatMulInteger and Mul", "",
+                   lower_matmul_integer_to_float),
+    of_onnxruntime("MatMulIntegerToFloat", "MatMulInteger and Mul", "", lower_matmul_integer_to_float),
+    of_onnxruntime("GroupQueryAttention", "MatMul, Softmax and MatMul", "no past_key and past_value",
+                   lower_group_query_attention),
 };
 
 constexpr std::array grid_sample_guards = {
@@ -244,6 +306,9 @@ std::string refused_form(const Lowering& lowering) {
 }
 
 std::string reason_of_lowering(const Lowering& lowering) {
+  if (!lowering.domain.empty()) {
+    return fmt::format("TensorRT refuses {} of {}::{}", lowering.refused, lowering.domain, lowering.op_type);
+  }
   const bool has_plugin = find_operator(lowering.op_type) != nullptr;
   return fmt::format("TensorRT refuses {}{}", refused_form(lowering),
                      has_plugin ? "" : ", and Graft has no plugin for this operator");
@@ -286,7 +351,7 @@ std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering&
 
 /// Returns whether a lowering is called for a node.
 bool is_for(const Lowering& lowering, const onnx::Node& node) {
-  return node.is(lowering.op_type) && (lowering.is_refused == nullptr || lowering.is_refused(node));
+  return lowering.is_for(node) && (lowering.is_refused == nullptr || lowering.is_refused(node));
 }
 
 /// Replaces or completes a node with a body, see Replacement::edit. Returns true.
@@ -316,9 +381,8 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
     Proposal proposal = proposal_for(node, *replacement, reason(lowering));
     if (const std::string cost = cost_text(rewriter.model(), proposal); !cost.empty()) proposal.reason += "; " + cost;
     proposal.where_engine_lacks_it = fmt::format(
-        "by definition of {}: the CPU engine does not support it; each lowering is tested with results of ONNX's own "
-        "tests",
-        node.op_type);
+        "by definition of {}: the CPU engine does not support it; each lowering is tested with results of {}",
+        node.op_type, lowering.domain.empty() ? "ONNX's own tests" : "ONNX Runtime");
     std::string y = proposal.outputs.front()->name;
     if (rejected.contains(y)) return false;
     const std::int64_t numbers = count_constants(*replacement);
@@ -353,7 +417,7 @@ std::span<const Lowering> lowerings() { return all_lowerings; }
 
 const Lowering* find_lowering(const onnx::Node& node) {
   const auto* found = std::find_if(all_lowerings.begin(), all_lowerings.end(),
-                                   [&](const Lowering& lowering) { return node.is(lowering.op_type); });
+                                   [&](const Lowering& lowering) { return lowering.is_for(node); });
   return found == all_lowerings.end() ? nullptr : found;
 }
 

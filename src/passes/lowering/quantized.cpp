@@ -87,18 +87,20 @@ std::string factor(Replacement& result, const Site& site, std::size_t a, std::si
   return "factors";
 }
 
-/// Returns the attributes of a convolution as a string, for the node that replaces it.
-std::string convolution_text(const onnx::Node& node) {
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  for (const char* name : {"kernel_shape", "strides", "dilations", "pads"}) {
-    if (const auto list = node.ints(name)) add(fmt::format("{}={}", name, *list));
-  }
-  add(fmt::format("group={}", node.int_or("group", 1)));
-  if (const std::string rule = node.string_or("auto_pad", "NOTSET"); rule != "NOTSET") {
-    add(fmt::format("auto_pad=\"{}\"", rule));
-  }
-  return text;
+/// Returns the name of the real numbers for which the integers of an input stand.
+std::string dequantized(Replacement& result, const Site& site, std::size_t x, std::size_t scale, std::size_t zero) {
+  const std::string steps = centered(result, site, x, zero, {});
+  result.line(
+      fmt::format("x{0}_real = Mul({1}, {2})", x, steps, result.in_f32(fmt::format("x{}", scale), site.type(scale))));
+  return fmt::format("x{}_real", x);
+}
+
+/// Writes output 0: the real numbers `y`, divided by a scale and rounded to integers of a type.
+void give_steps(Replacement& result, const Site& site, const std::string& y, std::size_t scale, std::size_t zero,
+                onnx::ElementType type) {
+  result.line(fmt::format("steps = Div({}, {})", y, result.in_f32(fmt::format("x{}", scale), site.type(scale))));
+  const std::string offset = site.has_input(zero) ? fmt::format("x{}", zero) : "";
+  give_quantized(result, "y0", "steps", offset.empty() ? "" : result.in_f32(offset, site.type(zero)), type);
 }
 
 /// Returns a shape for one number per channel: [-1, 1, 1 ...] for the weights (axis 0), [1, -1, 1 ...] for the result
@@ -317,6 +319,80 @@ std::optional<Replacement> lower_qlinear_matmul(Site& site) {
   result.line(fmt::format("scaled = Mul({}, {})", real, factor(result, site, 1, 4, 6, {})));
   give_quantized(result, "y0", "scaled", result.in_f32("x7", site.type(7)), site.type(7));
   result.summary = "MatMul in f32, rounded to 8 bits";
+  return result;
+}
+
+std::optional<Replacement> lower_qlinear_pair(Site& site) {
+  if (!is_8_bit(site.type(0)) || !is_8_bit(site.type(3))) return site.no("the types of its inputs are not i8 or u8");
+  Replacement result;
+  const std::string operation = site.node().op_type == "QLinearAdd" ? "Add" : "Mul";
+  const std::string a = dequantized(result, site, 0, 1, 2);
+  const std::string b = dequantized(result, site, 3, 4, 5);
+  result.line(fmt::format("real = {}({}, {})", operation, a, b));
+  give_steps(result, site, "real", 6, 7, site.type(0));
+  result.summary = operation + " in f32, rounded to 8 bits";
+  return result;
+}
+
+std::optional<Replacement> lower_qlinear_one(Site& site) {
+  const onnx::Node& node = site.node();
+  if (!is_8_bit(site.type(0))) return site.no("the type of its input is neither i8 nor u8");
+  Replacement result;
+  const std::string x = dequantized(result, site, 0, 1, 2);
+  if (node.op_type == "QLinearSigmoid") {
+    result.line(fmt::format("real = Sigmoid({})", x));
+  } else if (node.op_type == "QLinearLeakyRelu") {
+    result.line(fmt::format("real = LeakyRelu<alpha={:#.9g}>({})", node.float_or("alpha", 0.01F), x));
+  } else if (node.int_or("channels_last", 0) == 0) {
+    result.line(fmt::format("real = GlobalAveragePool({})", x));
+  } else {
+    const Shape* shape = site.shape(0);
+    if (shape == nullptr || shape->size() < 3) return site.no("its rank is not known");
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 1; axis + 1 < shape->size(); ++axis) axes.push_back(axis);
+    result.line(fmt::format("real = ReduceMean<axes={}, keepdims=1>({})", axes, x));
+  }
+  give_steps(result, site, "real", 3, 4, site.type(0));
+  result.summary = "the same in f32, rounded to 8 bits";
+  return result;
+}
+
+std::optional<Replacement> lower_qlinear_concat(Site& site) {
+  if (!is_8_bit(site.type(1))) return site.no("the type of its zero point is neither i8 nor u8");
+  Replacement result;
+  std::vector<std::string> parts;
+  for (std::size_t i = 2; i + 2 < site.node().inputs.size(); i += 3) {
+    if (!is_8_bit(site.type(i))) return site.no("the types of its inputs are not i8 or u8");
+    parts.push_back(dequantized(result, site, i, i + 1, i + 2));
+  }
+  if (parts.empty()) return site.no("it has no input to concatenate");
+  result.line(fmt::format("real = Concat<axis={}>({})", site.node().int_or("axis", 0), fmt::join(parts, ", ")));
+  give_steps(result, site, "real", 0, 1, site.type(1));
+  result.summary = "Concat in f32, rounded to 8 bits";
+  return result;
+}
+
+std::optional<Replacement> lower_matmul_integer_to_float(Site& site) {
+  Replacement result;
+  const bool is_dynamic = site.node().op_type == "DynamicQuantizeMatMul";
+  const auto name = [&](std::size_t i) { return site.has_input(i) ? fmt::format("x{}", i) : std::string("_"); };
+  std::string a_scale = "x2";
+  if (is_dynamic) {
+    result.line("a, a_scale, a_zero = DynamicQuantizeLinear(x0)");
+    result.line(fmt::format("sums = MatMulInteger(a, x1, a_zero{})", site.has_input(3) ? ", x3" : ""));
+    a_scale = "a_scale";
+  } else {
+    const bool has_b = site.has_input(5);
+    result.line(fmt::format("sums = MatMulInteger(x0, x1{})", has_b               ? fmt::format(", {}, x5", name(4))
+                                                              : site.has_input(4) ? ", x4"
+                                                                                  : ""));
+  }
+  const std::size_t bias = is_dynamic ? 4 : 6;
+  result.line("real = Cast<to=float>(sums)");
+  result.line(fmt::format("scale = Mul({}, {})", a_scale, is_dynamic ? "x2" : "x3"));
+  result.line(fmt::format("{} = Mul(real, scale)", site.has_input(bias) ? "scaled" : "y0"));
+  if (site.has_input(bias)) result.line(fmt::format("y0 = Add(scaled, x{})", bias));
+  result.summary = "MatMulInteger and Mul";
   return result;
 }
 

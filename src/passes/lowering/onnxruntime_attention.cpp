@@ -1,0 +1,433 @@
+// The attention operators of ONNX Runtime: projections, rotary embedding, masks, past keys and values around two
+// products and Softmax.
+//
+//   MultiHeadAttention(q, k, v, bias, mask)   becomes   scores = MatMul(heads of q * scale, Transpose(heads of k))
+//                                                       y = MatMul(Softmax(scores + masks), heads of v)
+//   Attention(x, w, b, mask)                  becomes   q, k, v = Split(MatMul(x, w) + b), and the same
+//   GroupQueryAttention(q, k, v, lengths)     becomes   the same, with each head of keys repeated
+//   RotaryEmbedding(x, positions, cos, sin)   becomes   Concat(a * cos - b * sin, a * sin + b * cos), a, b halves of x
+//
+// TensorRT-RTX builds a MultiHeadAttention with query, key, value and attention_bias itself; it ignores unidirectional.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "passes/lowering/lowering.hpp"
+
+namespace graft::passes {
+namespace {
+
+/// Writes the rotation of `x` by positions: [batch, length, heads, size] if `heads_axis` is 2, [batch, heads, length,
+/// size] if it is 1. cos and sin are [batch or 1, length, half of the rotated size]. Returns the name of the result.
+std::string rotate(Replacement& result, const std::string& name, const std::string& x, const std::string& cos,
+                   const std::string& sin, int heads_axis, std::int64_t rotated, bool is_whole, bool is_interleaved) {
+  const auto line = [&](const std::string& output, const std::string& computation) {
+    result.line(fmt::format("{}_{} = {}", name, output, computation));
+    return fmt::format("{}_{}", name, output);
+  };
+  std::string turning = x;
+  if (!is_whole) {
+    const std::string start = result.ints("start", {0});
+    const std::string end = result.ints("rotated", {rotated});
+    const std::string last = result.ints("last", {-1});
+    turning = line("turning", fmt::format("Slice({}, {}, {}, {})", x, start, end, last));
+    line("staying", fmt::format("Slice({}, {}, {}, {})", x, end, result.ints("whole", {INT64_MAX}), last));
+  }
+  std::string a = name + "_a";
+  std::string b = name + "_b";
+  if (is_interleaved) {
+    const std::string pairs =
+        line("pairs", fmt::format("Reshape({}, {})", turning, result.ints("pairs", {0, 0, 0, rotated / 2, 2})));
+    line("a", fmt::format("Gather<axis=-1>({}, {})", pairs, result.integer("zero", 0)));
+    line("b", fmt::format("Gather<axis=-1>({}, {})", pairs, result.integer("one", 1)));
+  } else {
+    result.line(fmt::format("{}, {} = Split<axis=-1>({})", a, b, turning));
+  }
+  const std::string axes = result.ints("heads_axis", {heads_axis});
+  const std::string c = line("cos", fmt::format("Unsqueeze({}, {})", cos, axes));
+  const std::string s = line("sin", fmt::format("Unsqueeze({}, {})", sin, axes));
+  line("ac", fmt::format("Mul({}, {})", a, c));
+  line("bs", fmt::format("Mul({}, {})", b, s));
+  line("as", fmt::format("Mul({}, {})", a, s));
+  line("bc", fmt::format("Mul({}, {})", b, c));
+  line("first", fmt::format("Sub({0}_ac, {0}_bs)", name));
+  line("second", fmt::format("Add({0}_as, {0}_bc)", name));
+  std::string turned;
+  if (is_interleaved) {
+    const std::string last = result.ints("last", {-1});
+    line("first_of_pair", fmt::format("Unsqueeze({}_first, {})", name, last));
+    line("second_of_pair", fmt::format("Unsqueeze({}_second, {})", name, last));
+    line("turned_pairs", fmt::format("Concat<axis=-1>({0}_first_of_pair, {0}_second_of_pair)", name));
+    turned =
+        line("turned", fmt::format("Reshape({}_turned_pairs, {})", name, result.ints("joined", {0, 0, 0, rotated})));
+  } else {
+    turned = line("turned", fmt::format("Concat<axis=-1>({0}_first, {0}_second)", name));
+  }
+  return is_whole ? turned : line("all", fmt::format("Concat<axis=-1>({}, {}_staying)", turned, name));
+}
+
+/// Queries, keys and values of each head, [batch, heads, length, size], by name.
+struct HeadTensors {
+  std::string query, key, value;
+};
+
+/// Writes attention from queries, keys and values of each head to output 0, in the type of input 0.
+class HeadsWriter {
+ public:
+  explicit HeadsWriter(Site& site) : site_(site), node_(site.node()), type_(site.type(0)) {}
+
+  std::optional<Replacement> write_packed();
+  std::optional<Replacement> write_multi_head();
+  std::optional<Replacement> write_group_query();
+
+ private:
+  std::string line(const std::string& output, const std::string& computation) {
+    result_.line(fmt::format("{} = {}", output, computation));
+    return output;
+  }
+
+  /// Returns [batch, length, heads * size] as [batch, heads, length, size].
+  std::string apart(const std::string& name, const std::string& x, std::int64_t heads) {
+    const std::string shape = result_.ints(fmt::format("apart_{}", heads), {0, 0, heads, -1});
+    const std::string rows = line(name + "_rows", fmt::format("Reshape({}, {})", x, shape));
+    return line(name + "_heads", fmt::format("Transpose<perm=[0, 2, 1, 3]>({})", rows));
+  }
+
+  /// Returns the names of the three parts of a tensor along its last axis.
+  HeadTensors split(const std::string& x, const std::string& suffix, const std::vector<std::int64_t>& sizes) {
+    HeadTensors parts{"q" + suffix, "k" + suffix, "v" + suffix};
+    result_.line(fmt::format("{}, {}, {} = Split<axis=-1>({}, {})", parts.query, parts.key, parts.value, x,
+                             result_.ints("split" + suffix, sizes)));
+    return parts;
+  }
+
+  /// Adds a mask to the scores.
+  void add_mask(const std::string& name) { masks_.push_back(name); }
+
+  /// Returns the largest negative number of the type at most as large as an attribute says.
+  [[nodiscard]] double limited(double value) const {
+    constexpr double lowest_half = -65504;
+    constexpr double lowest = -3.4028234663852886e38;
+    return std::max(value, type_ == onnx::ElementType::f16 ? lowest_half : lowest);
+  }
+
+  /// Adds (1 - mask) * mask_filter_value for a mask of 0 and 1, which `axes` bring to rank 4.
+  void add_padding(const std::string& mask, const std::vector<std::int64_t>& axes) {
+    const double filter = limited(node_.float_or("mask_filter_value", -10000));
+    line("shown", fmt::format("Cast<to=bool>({})", mask));
+    const std::string nothing = result_.number("nothing", 0, type_);
+    const std::string padded = result_.number("padded", filter, type_);
+    line("padding", fmt::format("Where(shown, {}, {})", nothing, padded));
+    add_mask(axes.empty()
+                 ? "padding"
+                 : line("padding_of_heads", fmt::format("Unsqueeze(padding, {})", result_.ints("to_heads", axes))));
+  }
+
+  /// Writes [batch, keys], true where the number of the key is below the length in [batch].
+  std::string keys_below(const std::string& name, const std::string& lengths, const std::string& key) {
+    const std::string count = line(name + "_count", fmt::format("Shape<start=2, end=3>({})", key));
+    const std::string scalar =
+        line(name + "_scalar", fmt::format("Squeeze({}, {})", count, result_.ints("first", {0})));
+    const std::string columns = line(name + "_columns", fmt::format("Range({}, {}, {})", result_.integer("zero", 0),
+                                                                    scalar, result_.integer("one", 1)));
+    const std::string wide = line(name + "_wide", fmt::format("Cast<to=int64>({})", lengths));
+    const std::string rows = line(name + "_rows", fmt::format("Unsqueeze({}, {})", wide, result_.ints("second", {1})));
+    return line(name, fmt::format("Less({}, {})", columns, rows));
+  }
+
+  void add_causal(const AxisOf& queries, const AxisOf& keys, const AxisOf& past) {
+    write_causal_table(result_, "hidden", queries, keys, past, type_, limited(-HUGE_VAL));
+    add_mask("hidden");
+  }
+
+  /// Adds the mask that is input `input`, in one of the forms that ONNX Runtime has. Returns whether it could.
+  bool add_mask_input(std::size_t input, const std::string& name, const std::string& key);
+
+  /// Adds the tensor that is input `input` to the scores, if it is present.
+  void add_bias_input(std::size_t input) {
+    if (site_.has_input(input)) add_mask(fmt::format("x{}", input));
+  }
+
+  /// Returns the factor of the scores, or nothing if the size of the heads is needed for it and unknown.
+  [[nodiscard]] std::optional<double> scale(std::optional<std::int64_t> head_size) const {
+    if (const double given = node_.float_or("scale", 0); given != 0) return given;
+    if (!head_size || *head_size < 1) return std::nullopt;
+    return 1 / std::sqrt(static_cast<double>(*head_size));
+  }
+
+  /// Writes the products and Softmax, and output 0.
+  void write_core(const HeadTensors& heads, double scale) {
+    const std::string factor = result_.number("factor", scale, type_);
+    line("q_scaled", fmt::format("Mul({}, {})", heads.query, factor));
+    line("k_swapped", fmt::format("Transpose<perm=[0, 1, 3, 2]>({})", heads.key));
+    std::string scores = line("scores", "MatMul(q_scaled, k_swapped)");
+    if (const float cap = node_.float_or("softcap", 0); cap > 0) {
+      const std::string limit = result_.number("cap", cap, type_);
+      line("uncapped", fmt::format("Div(scores, {})", limit));
+      line("bent", "Tanh(uncapped)");
+      scores = line("capped", fmt::format("Mul(bent, {})", limit));
+    }
+    for (std::size_t i = 0; i < masks_.size(); ++i) {
+      scores = line(fmt::format("masked{}", i), fmt::format("Add({}, {})", scores, masks_[i]));
+    }
+    line("shares", fmt::format("Softmax<axis=-1>({})", scores));
+    line("of_heads", fmt::format("MatMul(shares, {})", heads.value));
+    line("together", "Transpose<perm=[0, 2, 1, 3]>(of_heads)");
+    line("y0", fmt::format("Reshape(together, {})", result_.ints("joined_heads", {0, 0, -1})));
+  }
+
+  Site& site_;
+  const onnx::Node& node_;
+  onnx::ElementType type_;
+  Replacement result_;
+  std::vector<std::string> masks_;
+};
+
+bool HeadsWriter::add_mask_input(std::size_t input, const std::string& name, const std::string& key) {
+  if (!site_.has_input(input)) return true;
+  const std::string mask = fmt::format("x{}", input);
+  const Shape* shape = site_.shape(input);
+  const auto refuse = [&](std::string_view why) {
+    static_cast<void>(site_.no(fmt::format("its {} {}", name, why)));
+    return false;
+  };
+  if (shape == nullptr) return refuse("has an unknown rank");
+  if (shape->size() == 2) {
+    add_padding(mask, {1, 2});
+  } else if (shape->size() == 3) {
+    add_padding(mask, {1});
+  } else if (shape->size() == 1) {
+    // The lengths without padding, one for each sequence. The other forms have more elements than sequences.
+    const Shape* x = site_.shape(0);
+    if (x == nullptr || x->empty() || x->front() != shape->front()) {
+      return refuse("has rank 1 and not one length for each sequence of the batch");
+    }
+    add_padding(keys_below("below", mask, key), {1, 2});
+  } else {
+    return refuse("has rank 4");
+  }
+  return true;
+}
+
+std::optional<Replacement> HeadsWriter::write_packed() {
+  if (!site_.is_real(0)) return site_.no_type(0);
+  for (const char* attribute : {"do_rotary", "past_present_share_buffer"}) {
+    if (node_.int_or(attribute, 0) != 0) return site_.no(fmt::format("its attribute {} is not 0", attribute));
+  }
+  if (site_.has_input(6)) return site_.no("its input past_sequence_length is used");
+  const std::int64_t heads = node_.int_or("num_heads", 0);
+  const auto width = site_.size(1, -1);
+  if (heads < 1 || !width) return site_.no("the number or the size of its heads is not known");
+  const std::vector<std::int64_t> sizes =
+      site_.node().ints("qkv_hidden_sizes").value_or(std::vector<std::int64_t>(3, *width / 3));
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != *width || sizes[0] % heads != 0 || sizes[2] % heads != 0) {
+    return site_.no("its qkv_hidden_sizes or num_heads do not divide the width of its weights");
+  }
+  std::string all = line("projected", "MatMul(x0, x1)");
+  if (site_.has_input(2)) all = line("with_bias", "Add(projected, x2)");
+  const HeadTensors parts = split(all, "_part", sizes);
+  HeadTensors now{apart("q", parts.query, heads), apart("k", parts.key, heads), apart("v", parts.value, heads)};
+  const AxisOf queries{now.query, 2};
+  const AxisOf keys{now.key, 2};
+  AxisOf past{"", 2};
+  if (site_.has_input(4)) {
+    past.tensor = line("k_past", fmt::format("Gather<axis=0>(x4, {})", result_.integer("zero", 0)));
+    line("v_past", fmt::format("Gather<axis=0>(x4, {})", result_.integer("one", 1)));
+    now.key = line("k_all", fmt::format("Concat<axis=2>(k_past, {})", now.key));
+    now.value = line("v_all", fmt::format("Concat<axis=2>(v_past, {})", now.value));
+  }
+  if (site_.is_used(1)) {
+    const std::string front = result_.ints("first", {0});
+    line("k_present", fmt::format("Unsqueeze({}, {})", now.key, front));
+    line("v_present", fmt::format("Unsqueeze({}, {})", now.value, front));
+    line("y1", "Concat<axis=0>(k_present, v_present)");
+  }
+  if (!add_mask_input(3, "mask_index", now.key)) return std::nullopt;
+  if (node_.int_or("unidirectional", 0) != 0) add_causal(queries, keys, past);
+  add_bias_input(5);
+  write_core(now, *scale(sizes[0] / heads));
+  result_.summary = fmt::format("MatMul, Softmax and MatMul of {} heads", heads);
+  return std::move(result_);
+}
+
+std::optional<Replacement> HeadsWriter::write_multi_head() {
+  enum Input { query, key, value, bias, padding, attention_bias, past_key, past_value, past_length, indirection };
+  const Shape* q = site_.shape(query);
+  if (q == nullptr || !site_.is_real(query)) return site_.no("the rank or the type of its query is not known");
+  if (q->size() != 3 || !site_.has_input(key) || !site_.has_input(value)) {
+    return site_.no("its query, key and value are packed in one tensor");
+  }
+  const Shape* k = site_.shape(key);
+  const Shape* v = site_.shape(value);
+  if (k == nullptr || v == nullptr) return site_.no("the rank of its key or value is not known");
+  if (k->size() == 5) return site_.no("its key and value are packed in one tensor");
+  const bool has_past = site_.has_input(past_key) || site_.has_input(past_value);
+  const bool is_unidirectional = node_.int_or("unidirectional", 0) != 0;
+  const bool has_more = site_.has_input(bias) || site_.has_input(padding) || has_past || site_.is_used(1) ||
+                        site_.is_used(2) || site_.is_used(3) || k->size() != 3;
+  if (!has_more && !is_unidirectional && q->back() == v->back()) return std::nullopt;
+  if (site_.has_input(past_length)) return site_.no("its input past_sequence_length is used");
+  if (site_.has_input(indirection)) return site_.no("its input cache_indirection is used");
+  if (site_.is_used(3)) return site_.no("its output qk is used");
+  if (site_.has_input(past_key) != site_.has_input(past_value)) return site_.no("one of its past tensors is missing");
+  const std::int64_t heads = node_.int_or("num_heads", 0);
+  if (heads < 1) return site_.no("its num_heads is not positive");
+  const auto width = site_.size(query, -1);
+  const auto factor = scale(width ? std::optional(*width / heads) : std::nullopt);
+  if (!factor) return site_.no("the size of its heads is not known");
+
+  HeadTensors rows{"x0", "x1", "x2"};
+  if (site_.has_input(bias)) {
+    const auto v_width = site_.size(value, v->size() == 4 ? 3 : -1);
+    if (!width || !v_width || k->size() != 3 || v->size() != 3) {
+      return site_.no("its bias is used, and its key and value do not have rank 3 and known sizes");
+    }
+    const HeadTensors parts = split("x3", "_bias", {*width, *width, *v_width});
+    rows = {line("q_biased", fmt::format("Add(x0, {})", parts.query)),
+            line("k_biased", fmt::format("Add(x1, {})", parts.key)),
+            line("v_biased", fmt::format("Add(x2, {})", parts.value))};
+  }
+  HeadTensors now{apart("q", rows.query, heads), k->size() == 4 ? rows.key : apart("k", rows.key, heads),
+                  v->size() == 4 ? rows.value : apart("v", rows.value, heads)};
+  const AxisOf queries{now.query, 2};
+  const AxisOf keys{now.key, 2};
+  if (has_past) {
+    now.key = line(site_.is_used(1) ? "y1" : "k_all", fmt::format("Concat<axis=2>(x6, {})", now.key));
+    now.value = line(site_.is_used(2) ? "y2" : "v_all", fmt::format("Concat<axis=2>(x7, {})", now.value));
+  } else {
+    if (site_.is_used(1)) line("y1", fmt::format("Identity({})", now.key));
+    if (site_.is_used(2)) line("y2", fmt::format("Identity({})", now.value));
+  }
+  if (!add_mask_input(padding, "key_padding_mask", now.key)) return std::nullopt;
+  if (is_unidirectional) add_causal(queries, keys, {has_past ? "x6" : "", 2});
+  add_bias_input(attention_bias);
+  write_core(now, *factor);
+  result_.summary = fmt::format("MatMul, Softmax and MatMul of {} heads", heads);
+  return std::move(result_);
+}
+
+std::optional<Replacement> HeadsWriter::write_group_query() {
+  enum Input { query, key, value, past_key, past_value, lengths, total, cos, sin, positions, attention_bias };
+  if (!site_.is_real(query)) return site_.no_type(query);
+  constexpr std::pair<std::size_t, const char*> refused[] = {{past_key, "past_key"},
+                                                             {past_value, "past_value"},
+                                                             {positions, "position_ids"},
+                                                             {11, "head_sink"},
+                                                             {12, "k_scale"},
+                                                             {13, "v_scale"},
+                                                             {14, "q_norm_weight"},
+                                                             {15, "k_norm_weight"}};
+  for (const auto& [input, name] : refused) {
+    if (site_.has_input(input)) return site_.no(fmt::format("its input {} is used", name));
+  }
+  if (site_.is_used(3)) return site_.no("its output output_qk is used");
+  if (node_.int_or("smooth_softmax", -1) > 0) return site_.no("its attribute smooth_softmax is 1");
+  if (node_.int_or("sliding_window_cache", 0) != 0) return site_.no("its attribute sliding_window_cache is not 0");
+  if (node_.int_or("local_window_size", -1) > 0) return site_.no("its attribute local_window_size is used");
+  const std::int64_t heads = node_.int_or("num_heads", 0);
+  const std::int64_t kv_heads = node_.int_or("kv_num_heads", 0);
+  const auto width = site_.size(query, -1);
+  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0 || !width) {
+    return site_.no("the number or the size of its heads is not known");
+  }
+  const bool is_packed = !site_.has_input(key);
+  const std::int64_t size = *width / (is_packed ? heads + 2 * kv_heads : heads);
+  const HeadTensors rows = is_packed ? split("x0", "_part", {heads * size, kv_heads * size, kv_heads * size})
+                                     : HeadTensors{"x0", "x1", "x2"};
+  HeadTensors now{apart("q", rows.query, heads), apart("k", rows.key, kv_heads), apart("v", rows.value, kv_heads)};
+  if (node_.int_or("do_rotary", 0) != 0) {
+    const auto half = site_.size(cos, -1);
+    if (!half) return site_.no("its attribute do_rotary is 1, and the size of its cos_cache is not known");
+    const std::string first = result_.ints("first", {0});
+    line("length", fmt::format("Shape<start=2, end=3>({})", now.query));
+    for (const auto& [name, cache] : {std::pair{"cos", "x7"}, std::pair{"sin", "x8"}}) {
+      line(fmt::format("{}_rows", name), fmt::format("Slice({0}, {1}, length, {1})", cache, first));
+      line(name, fmt::format("Unsqueeze({}_rows, {})", name, first));
+    }
+    const bool is_interleaved = node_.int_or("rotary_interleaved", 0) != 0;
+    const bool is_whole = 2 * *half == size;
+    now.query = rotate(result_, "q", now.query, "cos", "sin", 1, 2 * *half, is_whole, is_interleaved);
+    now.key = rotate(result_, "k", now.key, "cos", "sin", 1, 2 * *half, is_whole, is_interleaved);
+  }
+  if (site_.is_used(1)) line("y1", fmt::format("Identity({})", now.key));
+  if (site_.is_used(2)) line("y2", fmt::format("Identity({})", now.value));
+  // The last key of each sequence is given: those after it are padding.
+  line("limits", fmt::format("Add(x5, {})", result_.constant("one_i32", onnx::TensorData::from_numbers(
+                                                                            onnx::ElementType::i32, {}, {1}))));
+  add_padding(keys_below("below", "limits", now.key), {1, 2});
+  if (node_.int_or("causal", 1) != 0) add_causal({now.query, 2}, {now.key, 2}, {"", 2});
+  add_bias_input(attention_bias);
+  if (heads != kv_heads) {
+    std::vector<std::int64_t> head_of;
+    for (std::int64_t head = 0; head < heads; ++head) head_of.push_back(head / (heads / kv_heads));
+    const std::string which = result_.ints("which_head", head_of);
+    now.key = line("k_of_all", fmt::format("Gather<axis=1>({}, {})", now.key, which));
+    now.value = line("v_of_all", fmt::format("Gather<axis=1>({}, {})", now.value, which));
+  }
+  write_core(now, *scale(size));
+  result_.summary = fmt::format("MatMul, Softmax and MatMul of {} heads", heads);
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_packed_attention(Site& site) { return HeadsWriter(site).write_packed(); }
+std::optional<Replacement> lower_multi_head_attention(Site& site) { return HeadsWriter(site).write_multi_head(); }
+std::optional<Replacement> lower_group_query_attention(Site& site) { return HeadsWriter(site).write_group_query(); }
+
+std::optional<Replacement> lower_rotary_embedding(Site& site) {
+  const onnx::Node& node = site.node();
+  if (!site.is_real(0)) return site.no_type(0);
+  if (node.int_or("is_packed_batching", 0) != 0) return site.no("its attribute is_packed_batching is not 0");
+  if (node.float_or("scale", 1) != 1) return site.no("its attribute scale is not 1");
+  const Shape* shape = site.shape(0);
+  const Shape* positions = site.shape(1);
+  if (shape == nullptr || positions == nullptr)
+    return site.no("the rank of its input or of its position_ids is not known");
+  if (shape->size() != 3 && shape->size() != 4) return site.no("its input has neither rank 3 nor rank 4");
+  const auto half = site.size(2, -1);
+  if (!half) return site.no("the width of its cos_cache is not known");
+  const std::int64_t rotated = 2 * *half;
+  const std::int64_t heads = node.int_or("num_heads", 0);
+  const bool is_flat = shape->size() == 3;
+  const auto width = site.size(0, -1);
+  if (!width) return site.no("the size of the last axis of its input is not known");
+  const bool is_part = node.int_or("rotary_embedding_dim", 0) > 0;
+  if (is_part && is_flat && heads < 1) return site.no("its rotary_embedding_dim is given, and its num_heads is not");
+  const std::int64_t size = !is_flat ? *width : is_part ? *width / heads : rotated;
+  if (size < rotated || *width % size != 0) return site.no("its cos_cache is wider than half of a head");
+
+  const onnx::ElementType type = site.type(0);
+  Replacement result;
+  const int length_axis = is_flat ? 1 : 2;
+  std::string at = "x1";
+  if (positions->size() == 1) {  // the position of the first element
+    const std::string first = result.ints("first", {0});
+    result.line(fmt::format("length = Shape<start={}, end={}>(x0)", length_axis, length_axis + 1));
+    result.line("end = Add(x1, length)");
+    for (const auto* name : {"x1", "end"}) result.line(fmt::format("{0}_scalar = Squeeze({0}, {1})", name, first));
+    result.line(fmt::format("numbers = Range(x1_scalar, end_scalar, {})", result.integer("one", 1)));
+    result.line(fmt::format("at = Unsqueeze(numbers, {})", first));
+    at = "at";
+  }
+  result.line(fmt::format("cos = Gather({}, {})", result.in_f32("x2", type), at));
+  result.line(fmt::format("sin = Gather({}, {})", result.in_f32("x3", type), at));
+  std::string x = result.in_f32("x0", type);
+  if (is_flat) {
+    result.line(fmt::format("apart = Reshape({}, {})", x, result.ints("apart_shape", {0, 0, *width / size, size})));
+    x = "apart";
+  }
+  const std::string turned = rotate(result, "x", x, "cos", "sin", is_flat ? 2 : 1, rotated, rotated == size,
+                                    node.int_or("interleaved", 0) != 0);
+  result.give("y0", type,
+              is_flat ? fmt::format("Reshape({}, {})", turned, result.ints("y_shape", {0, 0, *width}))
+                      : fmt::format("Identity({})", turned));
+  result.summary = "Gather, Mul, Add and Concat";
+  return result;
+}
+
+}  // namespace graft::passes
