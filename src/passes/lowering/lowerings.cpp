@@ -273,6 +273,12 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::str
     const std::string prefix = y + "/";
     for (const auto& [name, tensor] : constants) graph.add_input_to(old, graph.add_constant(prefix + name, tensor));
     for (const std::string& name : reads) graph.add_input_to(old, graph.find(name));
+    // An output that nothing reads becomes a copy of another one, which may have another type and shape.
+    for (onnx::Value* output : old.outputs) {
+      if (output == nullptr || !output->is_unused()) continue;
+      output->type.reset();
+      output->shape.reset();
+    }
     fold_casts(graph, onnx::inline_call(old, *body));
   };
   return proposal;

@@ -408,10 +408,11 @@ std::optional<Replacement> lower_rotary_embedding(Site& site) {
   if (positions->size() == 1) {  // the position of the first element
     const std::string first = result.ints("first", {0});
     result.line(fmt::format("length = Shape<start={}, end={}>(x0)", length_axis, length_axis + 1));
-    result.line("end = Add(x1, length)");
-    for (const auto* name : {"x1", "end"}) result.line(fmt::format("{0}_scalar = Squeeze({0}, {1})", name, first));
-    result.line(fmt::format("numbers = Range(x1_scalar, end_scalar, {})", result.integer("one", 1)));
-    result.line(fmt::format("at = Unsqueeze(numbers, {})", first));
+    result.line(fmt::format("length_scalar = Squeeze(length, {})", first));
+    result.line(
+        fmt::format("numbers = Range({}, length_scalar, {})", result.integer("zero", 0), result.integer("one", 1)));
+    result.line("moved = Add(numbers, x1)");
+    result.line(fmt::format("at = Unsqueeze(moved, {})", first));
     at = "at";
   }
   result.line(fmt::format("cos = Gather({}, {})", result.in_f32("x2", type), at));
