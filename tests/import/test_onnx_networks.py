@@ -46,7 +46,7 @@ def run_onnxruntime(path, inputs):
 
 
 def test_there_are_networks():
-    assert len(NAMES) >= 17
+    assert len(NAMES) >= 18
 
 
 @pytest.mark.parametrize("name", NAMES)

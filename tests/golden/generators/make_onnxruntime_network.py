@@ -2,7 +2,7 @@
 """Writes tests/golden/onnx/onnxruntime_encoder.onnx, which has operators of the domain com.microsoft, and
 onnxruntime_encoder.npz. The network and its results are those of torch_opset17_encoder.
 
-Made with (Python 3.11): onnxruntime==1.31.1 onnx==1.18.0
+Made with (Python 3.11): onnxruntime==1.31.1 onnx==1.23.2
 Run: python tests/golden/generators/make_onnxruntime_network.py [--out tests/golden/onnx]
 """
 
