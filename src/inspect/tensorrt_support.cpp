@@ -333,10 +333,10 @@ std::string advice_to_write_one() {
 
 std::string advice_on_onnxruntime(const onnx::Node& node) {
   return fmt::format(
-      "{}; or export the network without ONNX Runtime's optimizer, or with its optimization level ORT_ENABLE_BASIC, "
-      "so that the file has operators of ONNX instead",
-      passes::find_lowering(node) != nullptr ? advice_to_convert()
-                                             : fmt::format("{} leaves it to the host", setting_name(Setting::cut)));
+      "{}{} leaves it to the host; or export the network without ONNX Runtime's optimizer, or with its optimization "
+      "level ORT_ENABLE_BASIC, so that the file has operators of ONNX instead",
+      passes::find_lowering(node) != nullptr ? "graft convert replaces it in other forms; " : "",
+      setting_name(Setting::cut));
 }
 
 std::string advice_on_plugin_in_body() {

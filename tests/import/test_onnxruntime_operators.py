@@ -1,5 +1,7 @@
 # Tests nodes of ONNX Runtime's own operators, which Graft lowers: the results stay those of ONNX Runtime, near misses
 # stay unchanged, and TensorRT-RTX builds the lowered models.
+import json
+import os
 import sys
 
 import numpy as np
@@ -7,6 +9,7 @@ import onnx
 import pytest
 from onnx_judges import run_onnxruntime
 from onnxruntime_models import LOWERED, WITHOUT_KERNEL, near_misses
+from program import run_program
 from test_onnx_lowerings import SUPPORT, check_same, convert
 
 SEEDS = range(12)
@@ -72,6 +75,18 @@ def test_a_near_miss_stays(near, name):
     assert [node.op_type for node in converted.graph.node] == [one.model.graph.node[0].op_type]
     assert [what for what, _, _ in lines] == (["not lowered"] if words else [])
     assert words in "".join(text for _, _, text in lines)
+
+
+def test_inspect_names_what_is_not_covered(tmp_path):
+    one, words = NEAR_MISSES["rotary_in_attention"]
+    onnx.save(one.model, tmp_path / "m.onnx")
+    done = run_program([os.environ["GRAFT_BIN"], "inspect", tmp_path / "m.onnx", "--probe", "none", "--json"])
+    (node,) = json.loads(done.stdout)["nodes"]
+    assert node["support"] == "unsupported"
+    assert "it is an operator of ONNX Runtime" in node["reason"]
+    assert node["advice"].startswith("graft convert does not replace it")
+    assert words in node["advice"]
+    assert "did you mean" not in node["reason"] + node["advice"]
 
 
 def test_tensorrt_builds_what_was_lowered(samples):
