@@ -80,9 +80,9 @@ def test_a_near_miss_stays(near, name):
 def test_inspect_names_what_is_not_covered(tmp_path):
     one, words = NEAR_MISSES["rotary_in_attention"]
     onnx.save(one.model, tmp_path / "m.onnx")
-    done = run_program([os.environ["GRAFT_BIN"], "inspect", tmp_path / "m.onnx", "--probe", "none", "--json"])
+    done = run_program([os.environ["GRAFT_BIN"], "inspect", tmp_path / "m.onnx", "--json"])
     (node,) = json.loads(done.stdout)["nodes"]
-    assert node["support"] == "unsupported"
+    assert node["verdict"] == "unsupported"
     assert "it is an operator of ONNX Runtime" in node["reason"]
     assert node["advice"].startswith("graft convert does not replace it")
     assert words in node["advice"]
