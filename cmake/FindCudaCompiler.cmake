@@ -34,7 +34,7 @@ endfunction()
 # own are then compiled to PTX alone, which takes a fraction of the time, and an operator library from outside for all GPUs.
 function(graft_choose_architectures result)
   if(GRAFT_CUDA_ARCHITECTURES AND NOT GRAFT_CUDA_ARCHITECTURES STREQUAL "all")
-    # Kernels ask the GPU what it can do. PTX of an older architecture, compiled for a newer GPU when it is loaded, would
+    # Kernels query the GPU for its features. PTX of an older architecture, compiled for a newer GPU when it is loaded, would
     # lack what that GPU promises (clusters, bf16 products): below 90 machine code alone is made.
     set(asked "")
     foreach(architecture IN LISTS GRAFT_CUDA_ARCHITECTURES)
@@ -82,7 +82,7 @@ function(graft_choose_architectures result)
   endif()
 
   # sm_86 and sm_89 run sm_80's code, sm_121 that of 120, and all other later ones the PTX of 90. Each
-  # further architecture would add a sixth to the longest compilation; GRAFT_CUDA_ARCHITECTURES asks for it.
+  # further architecture would add a sixth to the longest compilation; GRAFT_CUDA_ARCHITECTURES can add it.
   set(fat "")
   foreach(architecture 75-real 80-real 90 120-real)
     string(REGEX MATCH "^[0-9]+" number "${architecture}")

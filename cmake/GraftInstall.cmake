@@ -132,7 +132,7 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
         DESTINATION "${package_dir}" COMPONENT package)
 
 # What a wheel has beside the Python sources (cmake/wheel packs it), relative to the package. No link goes into a wheel, so
-# libgraft.so has the name that the extension asks for.
+# libgraft.so has the name under which the extension loads it.
 if(TARGET graft_python_toolkit)
   set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)
   install(TARGETS graft RUNTIME DESTINATION bin ${in_wheel})

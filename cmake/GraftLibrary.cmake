@@ -18,7 +18,7 @@ endif()
 
 # Kernels are many times smaller when they are packed well: those of all architectures took 15.6 MB, and the objects 119 MB
 # with CUDA 12's default, which packs PTX alone. Drivers unpack this from 550.54.14 on (CUDA 12.4; as RAPIDS' documentation
-# of its builds says); what CUDA 13 compiles asks for 580 anyway. With CUDA 12 a build for chosen GPUs keeps the packing that
+# of its builds says); code that CUDA 13 compiles needs driver 580 anyway. With CUDA 12 a build for chosen GPUs keeps the packing that
 # older drivers know. PTX alone is of a machine without a GPU, and goes no further: there nvcc packs as it does by itself,
 # which took 0.2 s of 12.5 MB where the smallest took 8.7 s.
 set(graft_pack "")

@@ -216,7 +216,7 @@ std::span<const graft::FusionRules> graft::linked_fusions() {
   return list;
 }
 ]=])
-  # Definitions are asked for shapes and names; what walks through data is in <op>_cpu.cpp. The registry stays as it is: from
+  # Definitions compute shapes and names; code that loops over data is in <op>_cpu.cpp. The registry stays as it is: from
   # -O1 it has inline functions for which mold links it beside the list that a test has of its own.
   set_source_files_properties(${definition_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
   set(${ARG_DEFINITIONS} "${sources}" "${registry}" PARENT_SCOPE)

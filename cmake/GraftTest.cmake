@@ -3,7 +3,7 @@
 # Labels: `gpu` needs a GPU; `large` needs memory or minutes. `make test` leaves out what this machine cannot run and says so.
 include(GoogleTest)
 
-# Builds the test programs and what they need, without the rest: a sanitizer run asks for no more.
+# Builds only the test programs and their dependencies, which is all that a sanitizer run needs.
 add_custom_target(graft_unit_tests)
 if(TARGET graft_engine_worker)
   add_dependencies(graft_unit_tests graft_engine_worker)
@@ -13,7 +13,7 @@ endif()
 # limited by the clock, so that a slow machine fails nothing.
 set(GRAFT_HANG_GUARD 3600)
 
-# What every test may ask of its environment: paths, and the folder where TensorRT-RTX finds its own library.
+# The environment variables of every test: paths, and the folder where TensorRT-RTX finds its own library.
 set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BIN=${GRAFT_OUTPUT_DIR}/bin/graft"
   "GRAFT_PLUGIN_LIBRARY=${GRAFT_OUTPUT_DIR}/lib/libgraft_plugins.so"

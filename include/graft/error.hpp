@@ -12,7 +12,7 @@ namespace graft {
 class Error : public std::runtime_error {
  public:
   enum class Kind {
-    answer_is_no,  ///< Exit code 1: the work was done and the answer is no.
+    answer_is_no,  ///< Exit code 1: the work was done and its result is negative.
     bad_input,     ///< Exit code 2: wrong use, or a file that cannot be used.
     missing_tool,  ///< Exit code 3: something that has to be installed is missing.
     internal,      ///< Exit code 4: a defect of Graft itself.

@@ -1,6 +1,5 @@
-# The command `graft` of the wheel, and `python -m graft`.
-"""Replaces this process by the program of this package. GRAFT_PYTHON passes this interpreter, and so its TensorRT, to
-the program."""
+"""The command `graft` of the wheel, and `python -m graft`. Replaces this process by the program of this package.
+GRAFT_PYTHON passes this interpreter, and so its TensorRT, to the program."""
 
 from __future__ import annotations
 

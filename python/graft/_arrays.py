@@ -1,5 +1,5 @@
-# Arrays of NumPy, PyTorch and CuPy as kernels see them: a type, a shape and an address.
-"""This module imports neither PyTorch nor CuPy: a caller that passes their arrays has imported them."""
+"""Describes arrays of NumPy, PyTorch and CuPy to kernels: a type, a shape and an address. This module imports neither
+PyTorch nor CuPy: a caller that passes their arrays has imported them."""
 
 from __future__ import annotations
 

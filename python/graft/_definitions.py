@@ -1,5 +1,5 @@
-# The operators' definitions, as the library with the kernels lists them, and the Python functions generated from them.
-"""Names, defaults, checks and docstrings of the operators, for graft.ops, graft.torch and their stubs."""
+"""The operators' definitions, as the library with the kernels lists them, and the Python functions generated from them:
+names, defaults, checks and docstrings for graft.ops, graft.torch and their stubs."""
 
 from __future__ import annotations
 

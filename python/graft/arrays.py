@@ -1,6 +1,6 @@
-# Conversion between NumPy arrays and the toolkit's tensors, which are the name of a type, a shape and the bytes.
-"""No element of a contiguous array is copied. bf16 and f8e4m3fn are types of the package ml_dtypes, which is installed
-with onnx."""
+"""Converts between NumPy arrays and the toolkit's tensors, which are the name of a type, a shape and the bytes. No
+element of a contiguous array is copied. bf16 and f8e4m3fn are types of the package ml_dtypes, which is installed with
+onnx."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-# The exceptions of the package.
-"""The text of an exception is the text that the command prints after "error:": what happened, where, what was found,
-and what to do."""
+"""The exceptions of the package. The text of an exception is the text that the command prints after "error:": what
+happened, where, what was found, and what to do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-# The inputs with which a model is quantized or compared, in any of the forms that callers have.
-"""Samples of an iterable are written as NumPy files to a temporary folder, because calibration reads them more than
-once."""
+"""Reads the inputs with which a model is quantized or compared, in any of the forms that callers have. Samples of an
+iterable are written as NumPy files to a temporary folder, because calibration reads them more than once."""
 
 from __future__ import annotations
 

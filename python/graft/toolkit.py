@@ -134,7 +134,7 @@ def load(
             )
         raise TypeError(f"expected a model (a graft.Model, a path or an onnx.ModelProto), found {kind}{hint}")
     if weights is not None or outputs:
-        raise TypeError("load: weights and outputs are allowed only for files of other formats than ONNX")
+        raise TypeError("load: weights and outputs are allowed only for files of formats other than ONNX")
     return _toolkit.parse(proto.SerializeToString(), name=proto.graph.name or "model", shapes=sizes)
 
 

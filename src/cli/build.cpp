@@ -125,9 +125,9 @@ void add_build(Program& program) {
   Command* command = program.add_command(
       "build",
       "builds a TensorRT engine with Graft's plugins from an ONNX model; TensorRT-RTX needs no GPU for it; trtexec's "
-      "options are accepted too. Exit code 1 if the build fails, and if the engine that was written is known not to "
-      "work: the "
-      "plugin library has no code for a GPU that the engine is built for, or the installed TensorRT is known to "
+      "options are accepted too. Exit code 1 if the build fails or the engine that was written is known not to "
+      "work: the plugin library has no code for a GPU that the engine is built for, or the installed TensorRT is known "
+      "to "
       "compute a node wrongly",
       "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });

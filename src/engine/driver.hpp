@@ -59,7 +59,7 @@ struct DriverCallbacks {
 [[nodiscard]] nlohmann::json run_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                         const DriverCallbacks& callbacks = {});
 
-/// A driver process that answers several requests in sequence (the command "trials").
+/// A driver process that handles several requests in sequence (the command "trials").
 class DriverSession {
  public:
   DriverSession(const EngineDriver& driver, const std::vector<std::string>& arguments, DriverCallbacks callbacks);
@@ -67,7 +67,7 @@ class DriverSession {
   DriverSession(const DriverSession&) = delete;
   DriverSession& operator=(const DriverSession&) = delete;
 
-  /// Sends a request and returns the driver's answer. Throws as run_driver does if the driver ends without an answer.
+  /// Sends a request and returns the driver's reply. Throws as run_driver does if the driver ends without a reply.
   [[nodiscard]] nlohmann::json ask(const nlohmann::json& request);
 
  private:

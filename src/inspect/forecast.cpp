@@ -18,7 +18,7 @@
 namespace graft::inspect {
 namespace {
 
-/// Moves a node with a fault to a domain that no pass handles.
+/// Moves each node with a fault to a domain that no pass handles.
 void hide_faults(onnx::Model& model) {
   model.graph().for_each_node([](onnx::Node& node) {
     if (node.metadata.contains(onnx::fault_note)) node.domain = onnx::fault_note;

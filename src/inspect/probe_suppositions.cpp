@@ -69,7 +69,7 @@ std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
     if (!output->type) output->type = (*like)->type;
     if (!output->shape) output->shape = (*like)->shape;
   }
-  return fmt::format("the output of '{}' had the type and shape of '{}', {}", node.name, (*like)->name,
+  return fmt::format("the output of '{}' has the type and shape of '{}', {}", node.name, (*like)->name,
                      type_text(**like));
 }
 
@@ -90,10 +90,10 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   bool learnt = false;
   for (const json& plugin : trial.answer["plugins"]) learnt = learn_types(plugin) || learnt;
   if (!learnt) return {};
-  return fmt::format("'{}' were the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
+  return fmt::format("'{}' is the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
-/// Marks nodes as not asked that need, for sizes, the output of a failing node or of one that was not asked.
+/// Marks a node as not_asked if it needs, for sizes, the output of a failing node or of a node that is not_asked.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const onnx::Node* node : nodes_) {

@@ -171,7 +171,7 @@ struct Placed {
   const onnx::Node* outer = nullptr;
 };
 
-/// The answers of TensorRT, and the nodes that they are about.
+/// The results of probing TensorRT, and the nodes to which they apply.
 struct Answers {
   const onnx::Model& asked;
   const std::vector<Placed>& placed;  ///< The nodes with a verdict, in the order of the verdicts.
@@ -179,7 +179,7 @@ struct Answers {
   const ProbeReport& report;
   const json& creators;
   const std::map<const onnx::Node*, const NodeSupport*>& verdicts;
-  std::string tensorrt;  ///< The title of the TensorRT that answered.
+  std::string tensorrt;  ///< The title of the TensorRT that was run.
 
   /// Describes a node as it is in the user's model, in which operators of ONNX are not yet replaced with plugins.
   [[nodiscard]] std::string describe(const onnx::Node& node) const {
@@ -218,7 +218,7 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   const bool has_fault = refused.metadata.contains(onnx::fault_note);
   if (!finding.cause || has_fault) verdict.reason = sentence(rule, verdict.reason);
   if (const auto supposed = answers.report.supposed.find(&node); supposed != answers.report.supposed.end()) {
-    verdict.reason = sentence(verdict.reason, fmt::format("judged as if {}", supposed->second));
+    verdict.reason = sentence(verdict.reason, fmt::format("judged under the assumption that {}", supposed->second));
   }
   if (verdict.support == Support::lowered) return;
   const bool rule_knows = verdict.support == Support::unsupported && layer == nullptr && !verdict.advice.empty();
@@ -409,7 +409,7 @@ void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
       const NodeSupport by_rule = verdict;
       accept(*node, answers, verdict);
       if (const auto supposed = answers.report.supposed.find(outer); supposed != answers.report.supposed.end()) {
-        verdict.reason = sentence(verdict.reason, fmt::format("judged as if {}", supposed->second));
+        verdict.reason = sentence(verdict.reason, fmt::format("judged under the assumption that {}", supposed->second));
       }
       if (by_rule.advice == advice_on_fault) continue;  // ONNX defines no tensor for it
       const std::string difference = node == outer ? difference_in(*node, answers.report) : "";
@@ -535,7 +535,7 @@ ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& option
   onnx::Model asked = model_to_ask(model, options.plugins && !libraries.empty() && has_own_operators(model));
   const std::vector<Placed> placed = placed_nodes(asked);
   translate_missing_tensorrt(options, [&] { trials.load(libraries, callbacks); });
-  // As `graft build` does; each Cast that comes with them is asked about, and has no verdict.
+  // As `graft build` does. Each Cast that this adds is probed too, and has no verdict.
   const bool has_plugins = options.plugins && engine::has_own_plugin_library(libraries);
   if (has_plugins && trials.tensorrt().flavor == "rtx" && adopt_onnx_operators(asked) > 0)
     detach_functions(asked, has_plugin);

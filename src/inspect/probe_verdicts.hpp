@@ -1,4 +1,4 @@
-// Corrects the verdicts by rule with the answers of the real TensorRT.
+// Corrects the verdicts by rule with the results of parsing and building in the installed TensorRT.
 #pragma once
 
 #include <cstddef>

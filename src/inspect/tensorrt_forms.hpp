@@ -1,4 +1,4 @@
-// Special forms of operators, on which tensorrt_facts.json has an answer for each release.
+// Special forms of operators, for each of which tensorrt_facts.json lists the releases that support it.
 #pragma once
 
 #include <string>

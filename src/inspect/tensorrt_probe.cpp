@@ -113,9 +113,9 @@ void TensorRTProbe::add(Finding finding) {
     report_.findings.push_back(std::move(finding));
   } else {
     const onnx::Node* node = finding.nodes.front();
-    uncertain_.emplace(node,
-                       fmt::format("judged as if {}, TensorRT refuses it, perhaps only because of this assumption: {}",
-                                   report_.supposed.at(node), finding.words));
+    uncertain_.emplace(
+        node, fmt::format("TensorRT refuses it under the assumption that {}; the assumption may be the cause: {}",
+                          report_.supposed.at(node), finding.words));
   }
   set_aside();
 }
@@ -191,7 +191,7 @@ bool TensorRTProbe::add_refusals(const json& answer) {
 bool TensorRTProbe::builds_at_once() {
   try {
     first_build_ = try_nodes(Judge::builder, left(), 1.0);
-  } catch (const BudgetSpent&) {  // the parser is asked, and `ask_about_whole` reports the budget
+  } catch (const BudgetSpent&) {  // the parser runs next, and `ask_about_whole` reports the budget
     return false;
   }
   return record_whole(*first_build_);

@@ -42,8 +42,8 @@ struct Finding {
 
 struct ProbeReport {
   std::vector<Finding> findings;
-  std::map<const onnx::Node*, std::string> not_asked;  ///< Why TensorRT could not be probed with a node.
-  /// The assumption about a failing node before a probed node, such as "the output of 'a' were like 'x', f32[1, 4]".
+  std::map<const onnx::Node*, std::string> not_asked;  ///< Why there is no TensorRT verdict on a node.
+  /// The assumption about a failing node before a probed node, such as "'a' is the plugin P of version 1".
   std::map<const onnx::Node*, std::string> supposed;
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the layer.
   std::set<const onnx::Node*> over_budget;        ///< The nodes of `not_asked` for which the budget was spent.
@@ -85,7 +85,7 @@ class TensorRTProbe {
   [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
-  /// Returns whether the whole model builds. The parser need not be asked then.
+  /// Returns whether the whole model builds. The parser need not run then.
   [[nodiscard]] bool builds_at_once();
   /// Records the ranges of a build of the whole model, successful or not. Returns whether it succeeded.
   bool record_whole(const Trial& trial);
@@ -98,7 +98,7 @@ class TensorRTProbe {
   /// Builds the nodes that are left of `nodes`, in parts if one build takes too long or if the assumed sizes contradict
   /// each other. Adds findings on the nodes that fail. Returns the number of parts.
   std::size_t build_left_of(const Nodes& nodes);
-  /// Marks a node as not asked: the sizes that are assumed for its inputs contradict each other.
+  /// Marks a node as not_asked: the sizes that are assumed for its inputs contradict each other.
   void leave_without_sizes(const onnx::Node& node, const Trial& trial);
   /// Adds at least one finding of nodes that fail together.
   void find_failing(const Nodes& nodes, Trial whole);
@@ -106,9 +106,9 @@ class TensorRTProbe {
   void add_with_alike(Finding found);
   /// Returns whether the failing nodes also fail with every other set of suggested sizes. The whole model fails with
   /// each set: where the nodes build with a later set, other nodes are at fault, and BuildsWithOtherSizes is thrown so
-  /// that the search starts again with that set. Where they build with an earlier set, they are marked as not asked.
+  /// that the search starts again with that set. Where they build with an earlier set, they are marked as not_asked.
   [[nodiscard]] bool fails_with_other_sizes(const Finding& finding);
-  /// Marks every node that neither failed nor was built as not asked.
+  /// Marks every node that neither failed nor was built as not_asked.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
   [[nodiscard]] Nodes left_of(const Nodes& nodes) const;
@@ -121,7 +121,7 @@ class TensorRTProbe {
   bool learn_types(const nlohmann::json& plugin);
   void infer();
   void add(Finding finding);
-  /// Returns whether a refusal cannot come from assumed types alone. Otherwise the node counts as not asked.
+  /// Returns whether a refusal cannot come from assumed types alone. Otherwise the node counts as not_asked.
   [[nodiscard]] bool is_certain(const Finding& finding) const;
   /// Assumes types and shapes of the outputs of failing nodes. Returns whether anything new was assumed.
   bool suppose_outputs();
@@ -166,7 +166,7 @@ class TensorRTProbe {
   std::vector<onnx::Node*> nodes_;
   std::map<std::string, const onnx::Node*, std::less<>> by_name_;  // the name of an inner node maps to the outer one
   std::set<const onnx::Node*> bad_;
-  std::set<const onnx::Node*> built_;  // in any part
+  std::set<const onnx::Node*> built_;  // nodes that were built in any part
   // TensorRT's message on the nodes among which a failing one is being searched for
   std::string open_failure_;
   std::map<const onnx::Node*, std::string> uncertain_;    // failed, perhaps only because of what was assumed

@@ -22,7 +22,7 @@ struct Release {
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// Returns the newest measured release, a TensorRT-RTX, for which the rules answer unless another one is named.
+/// Returns the newest measured release, a TensorRT-RTX, to which the rules apply unless another release is named.
 [[nodiscard]] Release newest_measured_release();
 
 /// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if there are no facts about it.
@@ -50,7 +50,7 @@ struct OperatorFact {
   Answer runs = Answer::unknown;
   /// Types of input `port` in which the operator runs, separated by spaces; empty if unknown.
   std::string_view types = {};
-  std::string_view open = {};  ///< Types of input `port` for which no answer could be found, separated by spaces.
+  std::string_view open = {};  ///< Types of input `port` whose support could not be determined, separated by spaces.
   std::size_t port = 0;        ///< The input to whose type `types` and `open` refer.
   std::string source = {};     ///< The source of the fact, such as "measured in TensorRT-RTX 1.5.0.114".
 };

@@ -1,4 +1,4 @@
-// Extracts messages from TensorRT's answers.
+// Extracts messages from the results of trials in TensorRT.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -27,13 +27,13 @@ enum class Outcome : std::uint8_t {
   accepted,
   refused,  ///< The parser reported errors.
   failed,   ///< The parser accepted the model, and the build failed.
-  crashed,  ///< The process ended without an answer.
-  hung,     ///< TensorRT did not answer within the time limit.
+  crashed,  ///< The process ended without a result.
+  hung,     ///< TensorRT did not finish within the time limit.
 };
 
 struct Trial {
   Outcome outcome = Outcome::accepted;
-  nlohmann::json answer;      ///< The answer of the driver: errors, messages, output, plugins.
+  nlohmann::json answer;      ///< The result from the driver: errors, messages, output, plugins.
   bool is_cut_short = false;  ///< Whether the trial had only a share of the time and did not end within it.
   bool is_by_sizes = false;   ///< Whether it failed because of the sizes that were assumed or suggested for its inputs.
 };
@@ -53,7 +53,7 @@ struct SuggestedRange {
   std::string sizes;           ///< MIN..OPT..MAX of the dimensions; empty if none is dynamic.
   std::string values;          ///< MIN..OPT..MAX of the elements; empty if TensorRT cannot compute sizes from them.
   bool decides_sizes = false;  ///< Whether a node computes a size from the elements, so that a build needs `values`.
-  bool is_computable = true;   ///< Whether shape inference accepts the usual sizes of all inputs together.
+  bool is_computable = true;   ///< Whether shape inference accepts the optimum sizes of all inputs together.
   friend bool operator==(const SuggestedRange& a, const SuggestedRange& b) = default;
 };
 
@@ -125,7 +125,7 @@ class DriverTrials final : public Trials {
   TrialOptions options_;
   TrialCallbacks callbacks_;
   std::chrono::steady_clock::time_point started_;
-  std::optional<onnx::TemporaryFolder> folder_;  ///< Holds the model that is asked about.
+  std::optional<onnx::TemporaryFolder> folder_;  ///< Holds the model of the trial.
   engine::DriverSession session_;
   nlohmann::json ready_;
   std::size_t parses_ = 0;

@@ -28,7 +28,7 @@ class TypeTrials {
   ProbeOptions options_;
   std::function<bool()> should_stop_;
   std::unique_ptr<DriverTrials> trials_;            ///< Null until the first node is built.
-  std::map<std::string, bool, std::less<>> known_;  ///< The answers, by trial_key().
+  std::map<std::string, bool, std::less<>> known_;  ///< Whether each trial_key() builds.
 };
 
 }  // namespace graft::inspect

@@ -18,7 +18,7 @@ class MappedFile {
   static constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
 
   /// Opens a file. Throws Error naming the path and the system's reason. Also throws, without waiting, if the path is
-  /// not a regular file (but a pipe, a device or a socket), and if the file has more than `most` bytes.
+  /// not a regular file (but a pipe, a device or a socket), or if the file has more than `most` bytes.
   [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
                                                               std::size_t most = any_size);
   ~MappedFile();

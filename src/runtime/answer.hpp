@@ -27,12 +27,12 @@ class HasAnswer {
   HasAnswer& operator=(const HasAnswer&) = delete;
   virtual ~HasAnswer() = default;
 
-  /// Returns the engine that runs the model. The answer exists as soon as the model is compiled. It may change during a
+  /// Returns the engine that runs the model. The choice exists as soon as the model is compiled. It may change during a
   /// run, when an engine turns out to contradict itself.
   [[nodiscard]] virtual Answer answer() const = 0;
 };
 
-/// Returns the answer of a compiled model, or `engine` for a model of an engine that has no choice.
+/// Returns the engine that runs a compiled model: `engine`, unless that engine chooses between several engines.
 [[nodiscard]] inline Answer answer_of(const CompiledModel& compiled, std::string_view engine) {
   const auto* has_answer = dynamic_cast<const HasAnswer*>(&compiled);
   return has_answer != nullptr ? has_answer->answer() : Answer{.engine = std::string(engine)};

@@ -324,8 +324,8 @@ class AutoRun {
     return "";
   }
 
-  /// Runs a step, and returns whether its result is good. An error that says that the work was done and its answer is
-  /// no is a negative result.
+  /// Runs a step, and returns whether its result is good. An error of kind answer_is_no (exit code 1) is a negative
+  /// result.
   template <class Function>
   bool run(StepIndex index, const Function& function) {
     AutoStep& current = step(index);

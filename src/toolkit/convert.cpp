@@ -348,7 +348,7 @@ report::ConvertReport convert(const std::filesystem::path& file, const ImportOpt
     work.report(0, "reading " + file.string());
     report.file = file;
     report.import = {.weights = import.weights, .shapes = import.shapes, .outputs = import.outputs, .watch = {}};
-    // Readers of other formats than ONNX need the shapes while they read.
+    // Readers of formats other than ONNX need the shapes while they read.
     InputShapes reading_shapes = conversion.pass_options.input_shapes;
     reading_shapes.merge(conversion.shapes_of_rules);
     const auto start = std::chrono::steady_clock::now();

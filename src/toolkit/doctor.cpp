@@ -164,8 +164,8 @@ void add_compilers(const nlohmann::json& compilers, std::vector<Finding>& findin
   add("nvcc", "nvcc", "install Graft's wheel with [cuda], or put nvcc on PATH", "needed only for plugins of your own");
 }
 
-/// Returns the answer to the driver's command `probe`. Where the driver does not run, its result is null, and `why` is
-/// set.
+/// Returns the reply to the driver's command `probe`. If the driver does not run, the result in the reply is null, and
+/// `why` is set.
 engine::EngineAnswer run_probe(const DoctorOptions& options, std::string& why) {
   try {
     return ask_engine_driver({"probe"}, {}, options.on_log, options.watch);

@@ -388,7 +388,7 @@ void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& o
 }
 
 std::vector<std::string> file_warnings(const graft::onnx::Model& model, const report::Origin& origin) {
-  // Graft's readers of other formats than ONNX wrote the declared shapes and the attributes.
+  // Graft's readers of formats other than ONNX wrote the declared shapes and the attributes.
   if (!origin.format.empty()) return {};
   std::vector<std::string> warnings = onnx::unknown_attribute_warnings(model);
   std::set<const onnx::Value*> outputs;

@@ -38,8 +38,8 @@ class Work {
   /// Ends the work where the token was used.
   void check_cancelled() const;
 
-  /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, where the work is
-  /// ended early; Error where two engines dispute a result, and where memory is exhausted.
+  /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, if the work is
+  /// ended early; Error if two engines dispute a result or memory is exhausted.
   template <class Function>
   auto run(Function&& function) {
     try {

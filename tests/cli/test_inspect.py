@@ -570,7 +570,8 @@ def test_the_rules_of_a_release(graft, tmp_path, release, title, verdict):
 
 @pytest.mark.parametrize(("release", "code"), [("rtx-1.5", 1), ("rtx-1.6", 1), ("rtx-1.7", 0)])
 def test_a_plugin_is_promised_only_where_the_release_adds_it_to_a_network(graft, tmp_path, release, code):
-    """docs/compatibility.md: neither the parser nor the network interface of 1.4 to 1.6 adds a plugin."""
+    """docs/compatibility.md: neither the parser nor the network interface of TensorRT-RTX 1.4 to 1.6 adds a
+    plugin."""
     limits = [helper.make_tensor("most", INT64, [1], [3])]
     node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most"], ["y"], name="n")
     inputs = [("boxes", [1, 8, 4]), ("scores", [1, 2, 8])]

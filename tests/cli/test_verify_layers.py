@@ -192,7 +192,8 @@ def test_figures_are_those_of_onnx_runtime_and_numpy(graft, sixty, tmp_path):
 
 
 def flatten_networks(tmp_path, wrong, size=(4, 5)):
-    """Saves a convolution, flattened as NHWC for its fully connected layer; `wrong` changes the candidate."""
+    """Saves a reference (Conv, Transpose to NHWC, Flatten, MatMul, Relu) and a candidate in which the nodes `wrong`
+    replace the Transpose and the Flatten. Returns the paths of both. `wrong` must compute 'flat' from 'features'."""
     random = np.random.default_rng(1)
     h, w = size
 

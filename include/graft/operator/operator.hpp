@@ -266,7 +266,7 @@ class Operator {
 
   /// Computes the shapes of the outputs. `inputs` contains the shape of each input; for a shape input, it contains the
   /// input's values. Fails for a wrong number of inputs, if the definition throws an exception (for sizes beyond 64
-  /// bits), and if check_output_shapes refuses the result.
+  /// bits), or if check_output_shapes refuses the result.
   [[nodiscard]] virtual Status infer_shapes(std::span<const Shape> inputs, std::vector<Shape>& outputs) const = 0;
   /// Returns whether this node can use a type row. TensorRT reports only ranks at this point, and -1 stands for a rank
   /// that is not known yet; the rank of the first input is always known.

@@ -163,8 +163,9 @@ struct CutHalves {
 
 struct CutReport : CutHalves {
   std::filesystem::path file = {};
-  /// The verdict on the halves, which were run one after the other and compared with the whole network. Empty if they
-  /// were not compared, and if the outputs are the same but ONNX Runtime does not load the half for the host.
+  /// The verdict on the halves: they are run one after the other, and their outputs are compared with those of the
+  /// whole network. Empty if the halves were not compared, or if the outputs agree but ONNX Runtime cannot load the
+  /// half for the host.
   std::optional<Verdict> verdict = {};
   std::string not_verified = {};
   std::string host_engine = {};
@@ -192,7 +193,7 @@ struct CutReport : CutHalves {
                   "The CPU engine that computed the half for the host; empty where none did."),
             field("host_refused", &CutReport::host_refused,
                   "The message with which ONNX Runtime refuses the half for the host, 'ONNX Runtime 1.31.1: ...'; "
-                  "empty where it loads it, where it is not installed, and where nothing was compared by choice."),
+                  "empty if it loads the half, if it is not installed, or if the options request no comparison."),
         });
   }
 };

@@ -338,7 +338,7 @@ struct NextStep {
     guard,    ///< `graft convert` rewrites nodes that the release computes wrongly.
     cut,      ///< `graft convert --cut` leaves nodes to the host that neither TensorRT nor Graft computes.
     write,    ///< No loaded library has the operator of nodes: `graft new` starts an operator of the user's own.
-    probe,    ///< The rules give no answer for some nodes: probe TensorRT.
+    probe,    ///< The rules give no verdict on some nodes: probe TensorRT.
     fuse,     ///< The network is ready for `graft build`, and `graft convert` fuses nodes to an operator of Graft.
     build,    ///< The network is ready for `graft build`.
   };

@@ -226,8 +226,9 @@ struct VerifyReport : ComparedModels {
     return !dispute && runs > 0 && problems.empty() &&
            std::all_of(outputs.begin(), outputs.end(), [](const ComparedOutput& output) { return output.equal(); });
   }
-  /// Returns the verdict on all outputs. It is `nothing_compared` if nothing was compared of at least one output, or if
-  /// there are no outputs.
+  /// Returns the verdict on all outputs, the first that applies: `disputed` if the CPU engines disagree on a model;
+  /// `different` if an output differs, inputs or outputs do not correspond, or nothing was run; `nothing_compared` if
+  /// there are no outputs or one of them has this verdict; `same`.
   [[nodiscard]] Verdict verdict() const {
     if (dispute) return Verdict::disputed;
     if (!equal()) return Verdict::different;

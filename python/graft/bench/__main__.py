@@ -1,5 +1,4 @@
-# `python -m graft.bench`: the implementation of `graft bench --op` as a program.
-"""Entry point; the implementation is in cli.py."""
+"""`python -m graft.bench`: the entry point of `graft bench --op`. The implementation is in cli.py."""
 
 import sys
 

@@ -1,5 +1,5 @@
-# The command line of the benchmark: `python -m graft.bench`.
-"""Writes newline-delimited JSON events to standard output, as the engine driver does; see README.md in this folder."""
+"""The command line of the benchmark: `python -m graft.bench`. It writes newline-delimited JSON events to standard
+output, as the engine driver does; see README.md in this folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-# Times cases on the CPU: the reference kernels, and PyTorch and ONNX Runtime where they are installed.
-"""Only f32, the type in which Graft computes on the CPU, and only small cases are timed: the reference kernels are
-written to be correct, not fast. `graft bench` writes the models for ONNX Runtime, `<index of the case>.onnx`."""
+"""Times cases on the CPU: the reference kernels, and PyTorch and ONNX Runtime where they are installed. Only f32, the
+type in which Graft computes on the CPU, and only small cases are timed: the reference kernels are written to be
+correct, not fast. `graft bench` writes the models for ONNX Runtime, `<index of the case>.onnx`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-# Times cases on a GPU with device events, and PyTorch eager and torch.compile in the same way.
-"""Operators and peers run on PyTorch's current stream and on PyTorch's tensors, so that they have the same clock and
-the same memory."""
+"""Times cases on a GPU with device events, and PyTorch eager and torch.compile in the same way. Operators and peers run
+on PyTorch's current stream and on PyTorch's tensors, so that they have the same clock and the same memory."""
 
 from __future__ import annotations
 

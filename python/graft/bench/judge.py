@@ -1,5 +1,5 @@
-# Judges measured cases: compares their figures with the figures to reach.
-"""The functions read and extend the entries of "results", which README.md describes."""
+"""Compares the figures of measured cases with the figures to reach. The functions read and extend the entries of
+"results", which README.md describes."""
 
 from __future__ import annotations
 

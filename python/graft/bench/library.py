@@ -1,5 +1,5 @@
-# The operators, through ctypes and the C functions of Graft's library.
-"""include/graft/graft_c.h describes each C function."""
+"""Calls the operators through ctypes and the C functions of Graft's library. include/graft/graft_c.h describes each C
+function."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-# The engine driver: builds TensorRT engines through the Python bindings of the TensorRT that is installed.
-"""`python -m graft.engine` runs the driver. README.md in this folder describes commands, events and exit codes."""
+"""The engine driver: builds TensorRT engines through the Python bindings of the installed TensorRT. `python -m
+graft.engine` runs the driver. README.md in this folder describes commands, events and exit codes."""

@@ -1,5 +1,4 @@
-# `python -m graft.engine`: the engine driver as a program.
-"""Entry point; the implementation is in cli.py."""
+"""`python -m graft.engine`: the entry point of the engine driver. The implementation is in cli.py."""
 
 import sys
 

@@ -1,5 +1,5 @@
-# The `build` and `parse` commands in a worker: they read an ONNX model and write a TensorRT engine.
-"""A single implementation serves tensorrt_rtx, tensorrt 10.x and tensorrt 11.x."""
+"""The `build` and `parse` commands in a worker: they read an ONNX model, and `build` writes a TensorRT engine. A single
+implementation serves tensorrt_rtx, tensorrt 10.x and tensorrt 11.x."""
 
 from __future__ import annotations
 
@@ -162,8 +162,8 @@ def set_profiling(session: Session, config: Any, request: dict[str, Any]) -> Non
 def build_with_options(
     session: Session, network: Any, config: Any, request: dict[str, Any], profiles: list[dict[str, ShapeRange]]
 ) -> Any:
-    """Builds the engine and returns the plan. Raises EngineError where TensorRT builds none, and where TensorRT
-    complains of an optimization profile, also if it builds an engine."""
+    """Builds the engine and returns the plan. Raises EngineError if TensorRT builds no engine, or if
+    TensorRT reports an error about an optimization profile, even if it builds an engine."""
     model, options = request["model"], request["options"]
     errors, warned = len(session.errors), len(session.warnings)
     plan = session.owner.build_serialized_network(network, config)

@@ -1,5 +1,5 @@
-# The command line of the engine driver: `python -m graft.engine COMMAND ...`.
-"""Every command writes newline-delimited JSON events to standard output; see README.md in this folder."""
+"""The command line of the engine driver: `python -m graft.engine COMMAND ...`. Every command writes newline-delimited
+JSON events to standard output; see README.md in this folder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add_time_limit(parse, "parse")
 
     trials = commands.add_parser(
-        "trials", help="parse and build many models; one JSON object per line for each question and answer"
+        "trials", help="parse and build many models; each request and each result is a line with a JSON object"
     )
     add_parser_options(trials)
     add_target_option(trials)

@@ -1,6 +1,5 @@
-# `plugins --check`: whether the creators of plugin libraries, and the plugins that they create, keep TensorRT's
-# contract.
-"""The checks cover what can be checked without running a plugin: TensorRT's bindings return the names and the
+"""`plugins --check`: checks whether the creators of plugin libraries, and the plugins that they create, keep TensorRT's
+contract. The checks cover what can be checked without running a plugin: TensorRT's bindings return the names and the
 capabilities of a C++ plugin and forward no other call. `trials` checks with a model whether an engine with the plugin
 builds. Each check is a separate request to a worker with a real plugin registry, so that a plugin that ends the
 process, or never returns, only fails this check."""
@@ -161,7 +160,8 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
 
 
 def run_check(request: dict[str, Any], events: EventWriter) -> None:
-    """Runs in the worker: reports when the libraries are loaded, then answers each request of standard input."""
+    """Runs in the worker: reports when the libraries are loaded, then runs the check of each line of
+    standard input."""
     session = Session(flavor_named(request["flavor"]), events)
     libraries = load_libraries(session, request)
     creators = {creator_key(creator): creator for creator in session.registry.all_creators}

@@ -1,5 +1,5 @@
-# Events, errors and exit codes of the engine driver: the protocol between driver, worker and `graft`.
-"""Events are JSON objects, one per line. README.md in this folder describes the protocol."""
+"""Events, errors and exit codes of the engine driver: the protocol between driver, worker and `graft`. Events are JSON
+objects, one per line. README.md in this folder describes the protocol."""
 
 from __future__ import annotations
 

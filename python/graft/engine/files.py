@@ -1,5 +1,5 @@
-# Functions on files: writing a new file, the digest of a file, and programs on PATH.
-"""A worker writes to a temporary name; the supervisor renames the file when the worker has succeeded."""
+"""Writes new files, computes the digest of a file, and finds programs on PATH. A worker writes to a temporary name; the
+supervisor renames the file when the worker has succeeded."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# TensorRT's flavors: their Python modules, how to import one, and the links that its libraries need.
-"""Only `import_flavor`, which only workers call, imports a TensorRT module."""
+"""The flavors of TensorRT: their Python modules, how to import a module, and the links that its libraries need. Only
+`import_flavor`, which only workers call, imports a TensorRT module."""
 
 from __future__ import annotations
 

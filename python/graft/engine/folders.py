@@ -1,6 +1,6 @@
-# Temporary folders for the links through which a worker finds its TensorRT. A driver removes the folders of drivers
-# that were killed.
-"""A folder is locked by the driver that owns it: the lock ends with the process, however the process ends."""
+"""Creates temporary folders for the links through which a worker finds its TensorRT. A driver removes the folders of
+drivers that were killed. A folder is locked by the driver that owns it: the lock ends with the process, however the
+process ends."""
 
 from __future__ import annotations
 

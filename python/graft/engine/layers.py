@@ -1,6 +1,6 @@
-# The kernels of a built engine, the types that they read and write, and the model's nodes that each kernel computes.
-"""TensorRT-RTX lists the kernels in a verbose message of the build, one per line, and needs no GPU for it. Where there
-is no such message, the kernels are read from the engine inspector, which needs a GPU."""
+"""Lists the kernels of a built engine, the types that they read and write, and the model's nodes that each kernel
+computes. TensorRT-RTX lists the kernels in a verbose message of the build, one per line, and needs no GPU for it. Where
+there is no such message, the kernels are read from the engine inspector, which needs a GPU."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-# Facts about a shared library from its ELF file, and the reason why the loader refuses it.
-"""The ELF file has the library's machine, dependencies, exports and imports. Reading the file runs no code of the
-library; opening the library does."""
+"""Reads facts about a shared library from its ELF file, and finds the reason why the loader refuses the library. The
+ELF file has the library's machine, dependencies, exports and imports. Reading the file runs no code of the library;
+opening the library does."""
 
 from __future__ import annotations
 

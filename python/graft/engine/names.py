@@ -1,6 +1,6 @@
-# The names of the driver's options in messages.
-"""The program that runs the driver may have another name for an option, and an application may have a field instead.
-The environment variable GRAFT_OPTION_NAMES is a JSON object that maps the driver's names to the caller's names."""
+"""Translates the names of the driver's options in messages. The program that runs the driver may have another name for
+an option, and an application may have a field instead. The environment variable GRAFT_OPTION_NAMES is a JSON object
+that maps the driver's names to the caller's names."""
 
 from __future__ import annotations
 

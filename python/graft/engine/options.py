@@ -1,6 +1,5 @@
-# The builder's options: memory pools, formats, flags and DLA; their syntax, and how they are set in TensorRT.
-"""An option that the installed TensorRT does not support raises EngineError with the option's name and TensorRT's
-version."""
+"""The options of TensorRT's builder (memory pools, formats, flags and DLA): parses them and sets them in TensorRT. An
+option that the installed TensorRT does not support raises EngineError with the option's name and TensorRT's version."""
 
 from __future__ import annotations
 
@@ -81,7 +80,11 @@ def parse_memory(texts: list[str]) -> dict[str, int]:
         for part in text.split(","):
             name, separator, size = part.partition("=" if "=" in part else ":")
             pool = POOLS.get(name.strip().lower().replace("_", ""))
-            if not separator or pool is None:
+            if not separator:
+                raise EngineError(
+                    "option", f"{named('--memory')} {part}: =SIZE is missing after the name of the pool", MEMORY_SYNTAX
+                )
+            if pool is None:
                 raise EngineError(
                     "option", f"{named('--memory')} {part}: unknown pool; the pools are {POOL_NAMES}", MEMORY_SYNTAX
                 )

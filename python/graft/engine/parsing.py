@@ -1,5 +1,5 @@
-# Parses an ONNX file with TensorRT's parser and reports its errors by node.
-"""The commands `build`, `parse` and `trials` use this module in a worker."""
+"""Parses an ONNX file with TensorRT's parser and reports its errors by node. The commands `build`, `parse` and `trials`
+use this module in a worker."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# The `plugins` and `probe` commands in a worker.
-"""`plugins` loads libraries into a real plugin registry; `probe` reports the abilities of a TensorRT flavor."""
+"""The `plugins` and `probe` commands in a worker. `plugins` loads libraries into a real plugin registry; `probe`
+reports the abilities of a TensorRT flavor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# Optimization profiles: adding them to the builder's configuration, and TensorRT's messages about unusable profiles.
-"""The commands `build` and `trials` use this module in a worker."""
+"""Adds optimization profiles to the builder's configuration, and finds TensorRT's messages about unusable profiles. The
+commands `build` and `trials` use this module in a worker."""
 
 from __future__ import annotations
 

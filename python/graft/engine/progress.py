@@ -1,5 +1,5 @@
-# Converts TensorRT's nested build phases to a single fraction that never decreases.
-"""PhaseTree, which computes the fraction, is separate from the monitor, so that it can be tested without TensorRT."""
+"""Converts TensorRT's nested build phases to a single fraction that never decreases. PhaseTree, which computes the
+fraction, is separate from the monitor, so that it can be tested without TensorRT."""
 
 from __future__ import annotations
 

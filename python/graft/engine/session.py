@@ -1,6 +1,6 @@
-# The TensorRT of a worker process: its logger, its plugin registry and the loaded plugin libraries.
-"""The session works with tensorrt_rtx, tensorrt 10.x, tensorrt 11.x and tensorrt_lean; it checks whether an attribute
-exists where their bindings differ."""
+"""The TensorRT of a worker process: its logger, its plugin registry and the loaded plugin libraries. The session works
+with tensorrt_rtx, tensorrt 10.x, tensorrt 11.x and tensorrt_lean; it checks whether an attribute exists where their
+bindings differ."""
 
 from __future__ import annotations
 

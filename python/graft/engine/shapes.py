@@ -1,5 +1,5 @@
-# The options --shapes and --profile: their syntax, and the optimization profiles for a parsed network.
-"""`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is the same shape for all three."""
+"""The options --shapes and --profile: their syntax, and the optimization profiles for a parsed network.
+`x=1x3x8x8..4x3x64x64..8x3x128x128` is min..opt..max; `x=1x3x8x8` is the same shape for all three."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# The types and sizes of a network's tensors, which Graft compares with those that ONNX defines.
-"""The commands `build` and `trials` use this module in a worker."""
+"""Reads the types and sizes of a network's tensors, which Graft compares with those that ONNX defines. The commands
+`build` and `trials` use this module in a worker."""
 
 from __future__ import annotations
 

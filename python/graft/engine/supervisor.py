@@ -1,5 +1,5 @@
-# Runs TensorRT in a worker process, relays its events, and turns a crash of the worker into an error event.
-"""The supervisor never imports TensorRT, so TensorRT cannot end the supervisor."""
+"""Runs TensorRT in a worker process, relays its events, and turns a crash of the worker into an error event. The
+supervisor never imports TensorRT, so TensorRT cannot end the supervisor."""
 
 from __future__ import annotations
 

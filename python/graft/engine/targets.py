@@ -1,6 +1,5 @@
-# The option --target: names of GPU architectures, and how they are set in the builder's configuration.
-"""TensorRT-RTX builds an engine for several compute capabilities; the full TensorRT builds for the GPU of this
-machine."""
+"""The option --target: names of GPU architectures, and how they are set in the builder's configuration. TensorRT-RTX
+builds an engine for several compute capabilities; the full TensorRT builds for the GPU of this machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-# TensorRT's timing cache in a file that several concurrent builds may share.
-"""The file is read before the build. After the build, under a lock, the cache is merged with the entries that other
-builds have written meanwhile, and the file is replaced as a whole."""
+"""Reads and writes TensorRT's timing cache in a file that several concurrent builds may share. The file is read before
+the build. After the build, under a lock, the cache is merged with the entries that other builds have written meanwhile,
+and the file is replaced as a whole."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-# The `trials` command: many parses and builds of models in workers, which may crash or hang.
-"""A worker answers one question after another. A worker that dies or exceeds the limit is replaced before the next
-question."""
+"""The `trials` command: parses and builds many models in workers, which may crash or hang. A worker handles one request
+at a time; a request is to parse or to build one model. A worker that dies or exceeds the time limit of its request is
+replaced before the next request."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ START_LIMIT = 120.0
 
 
 def run_trials(request: dict[str, Any], events: EventWriter) -> None:
-    """Runs in the worker: loads TensorRT, then the plugin libraries in the first line of standard input, and answers
-    each further line until standard input ends."""
+    """Runs in the worker: loads TensorRT, then the plugin libraries in the first line of standard input. Writes a result
+    for the request in each further line until standard input ends."""
     events.writes_verbose = request["verbose"]
     session = Session(flavor_named(request["flavor"]), events)
     line = sys.stdin.readline()
@@ -78,7 +78,7 @@ def registry_facts(session: Session, libraries: list[dict[str, Any]]) -> dict[st
 
 
 def answer(session: Session, question: dict[str, Any]) -> dict[str, Any]:
-    """Parses a model, builds it where the question requests this, and returns the outcome: `accepted`, `refused` by the
+    """Parses a model, builds it if the action is `build`, and returns the outcome: `accepted`, `refused` by the
     parser, `failed` in the build, or `shapes` for missing or unusable sizes or values of inputs."""
     outcomes = {"parse": "refused", "input": "refused", "build": "failed", "shapes": "shapes"}
     ranges: dict[str, ShapeRange] = {}
@@ -113,7 +113,7 @@ def range_texts(ranges: dict[str, ShapeRange]) -> list[str]:
 
 
 def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dict[str, ShapeRange]:
-    """Returns the ranges of the question, and its suggestions for inputs that need a range and have none."""
+    """Returns the ranges in a request, and its suggested ranges for inputs that need a range and have none."""
     given = parse_shape_ranges(question["shapes"])
     suggested = question.get("suggested")
     if suggested is None:
@@ -138,7 +138,7 @@ def build_once(session: Session, network: Any, ranges: dict[str, ShapeRange], qu
 
 
 class Trials:
-    """The supervisor's side of trials: starts workers, one at a time, and sends them questions."""
+    """The supervisor's side of trials: starts workers, one at a time, and sends them requests."""
 
     def __init__(self, request: dict[str, Any], flavor: Flavor, relay: Callable[[dict[str, Any]], None]) -> None:
         self._request = request
@@ -165,7 +165,7 @@ class Trials:
         self.workers += 1
 
     def start(self, loading_limit: float = LOADING_LIMIT, libraries: list[str] | None = None) -> dict[str, Any]:
-        """Returns the first answer of the worker, which is started unless `prepare` has done so.
+        """Returns the first result of the worker, which is started unless `prepare` has done so.
 
         A worker of the command `trials` loads the plugin libraries `libraries`, and so does every later worker. Raises
         EngineError if the worker does not start, or if a plugin library takes longer than `loading_limit` seconds to
@@ -191,8 +191,8 @@ class Trials:
         )
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Returns the worker's answer, or the outcome `crashed` or `hung` with the worker's last messages."""
-        if self._worker is not None and self._worker.has_ended:  # the worker died after its last answer
+        """Returns the worker's result for a request, or the outcome `crashed` or `hung` with the worker's last messages."""
+        if self._worker is not None and self._worker.has_ended:  # the worker died after its last result
             self._worker.end()
             self._worker = None
         if self._worker is None:
@@ -210,7 +210,7 @@ class Trials:
 
 
 class TrialWorker:
-    """A worker process, its two pipes, and the messages that it has written since its last answer."""
+    """A worker process, its two pipes, and the messages that it has written since its last result."""
 
     def __init__(
         self, request: dict[str, Any], environment: dict[str, str], relay: Callable[[dict[str, Any]], None]
@@ -246,7 +246,7 @@ class TrialWorker:
             pass  # the worker died; read_answer reports how
 
     def read_answer(self, limit: float, loading_limit: float = LOADING_LIMIT) -> dict[str, Any]:
-        """Returns the worker's answer, or how it crashed or exceeded the limit. `limit` applies to the answer, and
+        """Returns the worker's result, or how it crashed or exceeded the limit. `limit` applies to the result, and
         `loading_limit` to each plugin library that the worker opens; both are in seconds."""
         started = time.monotonic()
         has_hung = False
@@ -257,7 +257,7 @@ class TrialWorker:
             self._reader.read(min(max(left, 0), POLL_SECONDS))
         if self._answer is None:
             code = CHILDREN.end(self._process)
-        self._reader.drain()  # the output before the answer is in the other pipe
+        self._reader.drain()  # the output before the result is in the other pipe
         if self._answer is not None:
             answer = self._answer
         elif has_hung:
@@ -301,14 +301,15 @@ class TrialWorker:
         self._events.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):  # the worker has not read a question
+                with contextlib.suppress(BrokenPipeError):  # the worker has not read a request
                     pipe.close()
 
 
 def serve_trials(request: dict[str, Any], flavor: Flavor, events: EventWriter, verbose: bool) -> None:
-    """Reads questions from standard input, one JSON object per line, and writes an answer to each.
+    """Reads requests from standard input, one JSON object per line, and writes the result of each.
 
-    The first question is `{"action": "start", "plugin_libraries": [...]}`. TensorRT is loaded before it is read."""
+    The first request is `{"action": "start", "plugin_libraries": [...]}`. TensorRT is loaded before this request is
+    read."""
 
     def relay(event: dict[str, Any]) -> None:
         if verbose:

@@ -1,6 +1,5 @@
-# A worker process, which is the only process in which TensorRT runs. supervisor.py starts it.
-"""The worker reads a JSON request from the first line of standard input and writes events to the file descriptor whose
-number is its argument."""
+"""A worker process, which is the only process in which TensorRT runs. supervisor.py starts it. The worker reads a JSON
+request from the first line of standard input and writes events to the file descriptor whose number is its argument."""
 
 from __future__ import annotations
 

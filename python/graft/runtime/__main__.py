@@ -1,5 +1,4 @@
-# `python -m graft.runtime` starts the process.
-"""Entry point; the implementation is in worker.py."""
+"""`python -m graft.runtime`: the entry point of the process. The implementation is in worker.py."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-# Messages over a Unix socket: each has a header and a body, and some carry a file descriptor.
-"""The worker's counterpart of src/runtime/worker/connection.cpp. Both ends run on one machine, so numbers are in the
-byte order of this machine."""
+"""Sends and receives messages over a Unix socket: each has a header and a body, and some carry a file descriptor. This
+is the counterpart of src/runtime/worker/connection.cpp in the worker. Both ends run on one machine, so integers are in
+the byte order of this machine."""
 
 from __future__ import annotations
 

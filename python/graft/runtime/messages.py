@@ -1,5 +1,5 @@
-# Bodies of messages: integers of 64 bits, and blocks of bytes, each after its length.
-"""The worker's counterpart of src/runtime/worker/messages.cpp; both must agree on every body."""
+"""Encodes and decodes the bodies of messages: integers of 64 bits, and blocks of bytes, each after its length. This is
+the counterpart of src/runtime/worker/messages.cpp in the worker; both must agree on every body."""
 
 from __future__ import annotations
 

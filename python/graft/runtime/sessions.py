@@ -1,6 +1,6 @@
-# Models that ONNX Runtime has compiled, and the tensors in messages.
-"""Graph optimizations are off: ONNX Runtime 1.31 computes some functions in int8 wrongly with them, and the reference
-for comparisons has to compute the model as it is written."""
+"""Compiles models with ONNX Runtime, and reads and writes the tensors in messages. Graph optimizations are off: ONNX
+Runtime 1.31 computes some functions in int8 wrongly with them, and the reference for comparisons has to compute the
+model as it is written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-# The worker that answers requests with ONNX Runtime, one at a time on each connection.
-"""The process ends when its first connection closes, also while a run is in progress."""
+"""The worker that replies to requests with ONNX Runtime, one request at a time on each connection. The process ends
+when its first connection closes, also while a run is in progress."""
 
 from __future__ import annotations
 

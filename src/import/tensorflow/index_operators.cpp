@@ -35,11 +35,14 @@ void gather(NodeConverter& node) {
   }
   const auto rank = static_cast<std::int64_t>(node.known_rank(x, "some of its axes are batch axes"));
   const auto of_indices = static_cast<std::int64_t>(node.known_rank(indices, "some of its axes are batch axes"));
+  const std::int64_t given_batch = batch;
   if (batch < 0) batch += of_indices;
   axis = counted_from_start(node, axis, rank);
   if (batch < 0 || batch > axis || batch > of_indices) {
-    node.fail(
-        fmt::format("attribute `batch_dims` is {}; it must be between 0 and {}", batch, std::min(axis, of_indices)));
+    node.fail(fmt::format(
+        "attribute `batch_dims` is {}; it must be between 0 and {} (a negative value is added to the rank of "
+        "the indices, {})",
+        given_batch, std::min(axis, of_indices), of_indices));
   }
   // The axis is moved after the batch axes, and the axes between them are moved back in the result.
   if (axis != batch) {

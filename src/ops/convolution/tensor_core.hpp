@@ -69,7 +69,8 @@ struct TensorCoreTask {
   int steps = 0;  ///< The number of steps of one split.
 };
 
-/// An index into tensor_core_tiles, and the number of blocks of a cluster that share the sums of a tile.
+/// A tile size and a split-K factor: an index into tensor_core_tiles, and the number of blocks of a cluster that divide
+/// the reduction of one tile among them. Each block computes partial sums over its own steps.
 struct TensorCoreChoice {
   int tile = 0;
   int splits = 1;

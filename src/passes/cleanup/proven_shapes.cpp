@@ -13,7 +13,7 @@ ProvenShapes::ProvenShapes(Rewriter& rewriter) : copy_(rewriter.model().clone())
   for (std::size_t i = 0; i < copies.size(); ++i) {
     copies_.emplace(originals[i], copies[i]);
   }
-  // The caller answers for the input shapes of the main graph. A Loop creates the first two inputs of its body as they
+  // The caller guarantees the input shapes of the main graph. A Loop creates the first two inputs of its body as they
   // are declared.
   copy_.graph().for_each_node([](onnx::Node& node) {
     for (onnx::Graph* body : node.subgraphs()) {

@@ -61,8 +61,8 @@ std::optional<double> constant_number(const onnx::Value* value) {
   return numbers ? std::optional(numbers->front()) : std::nullopt;
 }
 
-/// Returns whether a Cast maps no count other than 0 to 0. Integers of other types than i64 and i32 are excluded,
-/// because narrow ones wrap.
+/// Returns whether a Cast maps no count other than 0 to 0. Integer types other than i64 and i32 are excluded,
+/// because narrow integers wrap.
 bool keeps_zero_apart(const onnx::Node& cast) {
   using onnx::ElementType;
   if (!cast.is("Cast") || cast.output() == nullptr || !cast.output()->type) return false;

@@ -230,9 +230,9 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
     if (!given->empty()) axes = fmt::format("axes={}, ", *given);
   }
   const Shape* shape = site.shape(0);
-  if (shape == nullptr || std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); })) {
-    return site.no("the rank of its input is unknown, or its input has no elements");
-  }
+  if (shape == nullptr) return site.no("the rank of its input is unknown");
+  if (std::any_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(0); }))
+    return site.no("its input has no elements");
   Replacement result;
   result.line("numbers = Cast<to=int32>(x0)");
   result.line(fmt::format("reduced = {}<{}keepdims={}>(numbers)", site.node().op_type, axes,
@@ -246,8 +246,8 @@ std::optional<Replacement> lower_boolean_reduction(Site& site) {
 std::optional<Replacement> lower_cum_prod(Site& site) {
   const auto given = site.ints(1);
   const Shape* shape = site.shape(0);
-  if (!given || given->size() != 1 || shape == nullptr)
-    return site.no("its axis is not a constant, or the rank of its input is unknown");
+  if (!given || given->size() != 1) return site.no("its axis is not a constant");
+  if (shape == nullptr) return site.no("the rank of its input is unknown");
   if (!site.is_real(0)) return site.no_type(0);
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();

@@ -53,8 +53,8 @@ std::optional<Replacement> lower_affine_grid(Site& site) {
 std::optional<Replacement> lower_center_crop_pad(Site& site) {
   const auto wanted = site.ints(1);
   const Shape* shape = site.shape(0);
-  if (!wanted || shape == nullptr)
-    return site.no("its requested sizes are not a constant, or the rank of its input is unknown");
+  if (!wanted) return site.no("its requested sizes are not a constant");
+  if (shape == nullptr) return site.no("the rank of its input is unknown");
   const auto rank = static_cast<std::int64_t>(shape->size());
   std::vector<std::int64_t> axes = site.node().ints("axes").value_or(std::vector<std::int64_t>());
   if (axes.empty()) {

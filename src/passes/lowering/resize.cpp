@@ -38,7 +38,10 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   };
   const bool by_sizes = site.has_input(3);
   const auto wanted = by_sizes ? site.numbers(3) : site.numbers(2);
-  if (!wanted || wanted->size() != axes.size()) return refuse("its sizes or scales are not constants");
+  if (!wanted) return refuse(by_sizes ? "its sizes are not a constant" : "its scales are not a constant");
+  if (wanted->size() != axes.size())
+    return refuse(by_sizes ? "the number of its sizes differs from the number of its axes"
+                           : "the number of its scales differs from the number of its axes");
   std::vector<double> roi;
   if (crops(site.node())) {
     roi = site.numbers(1).value_or(std::vector<double>());

@@ -390,7 +390,7 @@ html::Scatter plot_of(const QuantizeReport& report, const Goal& goal) {
           "Every model that the search tried. The speed is estimated from the work of the layers, relative to the "
           "network in f32: further left is faster. One multiply-add in f32 counts as 16 in " +
           std::string(to_string(report.precision)) + ".",
-      .x = {{"multiply-adds, % of f32"}, {"bytes moved, % of f32"}},
+      .x = {{"weighted multiply-adds, % of the f32 model"}, {"bytes moved, % of the f32 model"}},
       .y = goal.axis(),
       .series = {{"good enough", html::Tone::green}, {"not good enough", html::Tone::red}},
       .lines = goal.lines(),
@@ -474,8 +474,9 @@ void add_facts(html::Report& page, const QuantizeReport& report) {
   if (!report.trials.empty()) {
     const RelativeCost cost = relative(report.trials[report.written_trial].cost, report.f32_cost);
     page.summary.push_back(
-        {"work of the layers", fmt::format("{:.0f} % of f32's multiply-adds, {:.0f} % of its bytes moved",
-                                           cost.multiply_adds, cost.bytes_moved)});
+        {"estimated work", fmt::format("{:.0f} % of the f32 model's multiply-adds (one in f32 counts as 16 in {}), "
+                                       "{:.0f} % of the f32 model's bytes moved",
+                                       cost.multiply_adds, to_string(report.precision), cost.bytes_moved)});
     page.summary.push_back(
         {"outputs compared", "for " + count_text(static_cast<std::size_t>(report.judged), "sample")});
   }

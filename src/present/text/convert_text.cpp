@@ -310,7 +310,7 @@ std::string values_text(const report::ConvertReport& report) {
   if (!report.values_not_compared.empty()) {
     return fmt::format("the values were not compared with those of {}: {}", given, report.values_not_compared);
   }
-  if (!values.report) return missed_check_text(values, given);
+  if (!values.report || values.report->dispute) return missed_check_text(values, given);
   std::string text = fmt::format("the result and {} are {}: {}, computed by {}", given, values.report->verdict_text(),
                                  count_text(values.report->runs, "run"), values.report->ran_in);
   for (const std::string& line : values.report->left_out) text += "\n" + line;

@@ -51,7 +51,7 @@ namespace graft::present {
 
 /// Returns the operators that TensorRT runs only after the conversion: "TensorRT runs now what it did not run before: 3
 /// DFT, TopK". Begins with "by rule, " if TensorRT was not run. Returns an empty string if there are none (nodes that
-/// remain, or that were merged into equal nodes, do not count), and if TensorRT was run and did not build the result.
+/// remain, or that were merged into equal nodes, do not count), or if TensorRT was run and did not build the result.
 [[nodiscard]] std::string newly_running_text(const report::ConvertReport& report);
 
 /// Returns the consequences of --no-functions for a file in which this many nodes have no ONNX function.

@@ -233,7 +233,7 @@ NextCommand next_where_it_does_not_run(const report::ConvertReport& report) {
   }
   if (wrong != 0 && wrong == bad) return {inspection, "lists the nodes that TensorRT computes wrongly, and what to do"};
   if (!report.check && !report.release.empty()) {
-    // The rules of the release have answered already.
+    // The verdicts already follow the rules of this release.
     return {fmt::format("graft inspect {}{}", shell_path(report.output), options),
             "runs the installed TensorRT on the result" + note_on_installed(report.release_title())};
   }

@@ -23,6 +23,12 @@ std::string allowed_by(const report::ValueCheck& check) {
 std::string missed_check_text(const report::ValueCheck& check, std::string_view reference) {
   if (!check.failure.empty())
     return fmt::format("the model could not be compared with {}: {}", reference, check.failure);
+  if (check.report->dispute) {
+    return fmt::format(
+        "no verdict on the written model: {}\n--engine openvino and --engine onnxruntime show the result "
+        "of each engine",
+        check.report->dispute->text());
+  }
   std::string text = check.report->verdict() == report::Verdict::nothing_compared
                          ? fmt::format("not every output of the written model was compared with that of {}", reference)
                          : fmt::format("the written model and {} are {}", reference, check.report->verdict_text());

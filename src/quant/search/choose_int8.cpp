@@ -259,9 +259,12 @@ class Int8Chooser {
     ChosenTypes types = choose_types(engine_, chosen.placed.model, options);
     Judgment judgment = judge_.judge(types.typed.model);
     if (result_.met && !judge_.is_good_enough(judgment)) {
-      result_.notes.push_back(
-          fmt::format("the other nodes stay in f32: with these in {} the outputs miss the requested limit",
-                      to_string(*options_.rest)));
+      std::string note = fmt::format(
+          "the nodes that are not in {} stay in f32: with these nodes in {}, an output misses the required "
+          "signal-to-noise ratio or metric",
+          to_string(options_.type), to_string(*options_.rest));
+      if (options_.limit_db) note += fmt::format("; a lower {} accepts more error", setting_name(Setting::limit_db));
+      result_.notes.push_back(std::move(note));
       return;
     }
     chosen.placed.model = std::move(types.typed.model);

@@ -10,6 +10,7 @@
 
 #include "core/comparison_text.hpp"
 #include "graft/error.hpp"
+#include "graft/setting.hpp"
 #include "onnx/known_sizes.hpp"
 #include "onnx/text.hpp"
 #include "passes/pipeline.hpp"
@@ -28,10 +29,12 @@ runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::
   for (const auto& [name, a] : first) {
     const onnx::TensorData& b = second.at(name);
     if (a.dims.empty() || bits_of(a.type) < 8) {
+      const std::string why = a.dims.empty()
+                                  ? "the tensor is a scalar, so it has no batch dimension"
+                                  : fmt::format("its type {} has less than 8 bits per element", to_string(a.type));
       throw Error(
-          fmt::format("the proof cannot join two batches of '{}': the tensor has no batch dimension, or its elements "
-                      "are smaller than a byte",
-                      name));
+          fmt::format("the proof cannot concatenate two batches of '{}': {}; {} applies the rules without proofs", name,
+                      why, setting_name(Setting::without_proofs)));
     }
     onnx::TensorData both;
     both.type = a.type;

@@ -23,8 +23,8 @@ namespace graft::runtime {
 inline constexpr std::uint64_t protocol_version = 4;
 
 /// The kind of a message. A connection serves one request at a time and holds at most one compiled model. The worker
-/// answers each request with `done` or `failed`. It first sends `greeting` on the connection with which it was started,
-/// or sends `failed` and ends.
+/// replies to each request with `done` or `failed`. It first sends `greeting` on the connection with which it was
+/// started, or sends `failed` and ends.
 enum class MessageKind : std::uint32_t {
   greeting = 1,  ///< The body is a Greeting.
   /// The request succeeded. The body is empty for `compile` and `open`, and contains the outputs (TensorMap) for `run`
@@ -64,7 +64,7 @@ struct ModelToCompile {
 [[nodiscard]] std::string encode(const Failure& failure);
 
 /// A message with a model. If the weights take more than `largest` bytes, the message names a file that contains the
-/// model, because protobuf is limited to 2 GiB. When the worker answers, it has read the file.
+/// model, because protobuf is limited to 2 GiB. When the worker replies, it has read the file.
 struct ModelMessage {
   std::string body;
   std::unique_ptr<onnx::TemporaryFolder> files;

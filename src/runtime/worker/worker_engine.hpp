@@ -16,7 +16,7 @@ struct WorkerCommand {
   /// The whole environment as NAME=value; if empty, the environment of this process.
   std::vector<std::string> environment = {};
   std::string name = {};  ///< The name for messages; if empty, the path of the program.
-  /// Seconds without processor time after which a worker that has not answered counts as hanging.
+  /// Seconds without processor time after which a worker that has not replied counts as hanging.
   int idle_limit_s = 60;
 };
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("rtx")
 
 
 def ask(*questions: dict[str, Any], libraries: tuple[pathlib.Path, ...] = ()) -> list[dict[str, Any]]:
-    """Returns the answers; the first is the answer to the start."""
+    """Returns the results; the first is the result of the action `start`."""
     start = {"action": "start", "plugin_libraries": [str(library) for library in libraries]}
     lines = [start] + [{"limit": 60, "shapes": []} | question for question in questions]
     done = subprocess.run(

@@ -63,8 +63,10 @@ def has_gpu() -> bool:
     return bool(graft("doctor", "--json").json.get("cuda", {}).get("devices"))
 
 
-OPSET = 24  # of the model of all operators
-# The values of each type in that model. Two of the nodes make a sequence and an optional.
+# The opset of the model that contains all operators.
+OPSET = 24
+# Maps a type to the name of a value of this type in the model of all operators. The last two values are the outputs of
+# the nodes SequenceConstruct and Optional.
 VALUES = {
     "tensor(float)": "x",
     "tensor(int64)": "whole",
@@ -424,7 +426,7 @@ def test_a_loop_that_grows_its_tensor_is_the_only_node_to_blame(tmp_path: pathli
     model = write(tmp_path / "m.onnx", nodes, [("x", FLOAT, ["b", 4])], [("y", FLOAT, [None, 4])], constants, opset=17)
     answer = graft("inspect", model, "--json")
     found = kinds(answer)
-    # The rank and the channels of what 'second' reads are known, so TensorRT is asked about it alone.
+    # The rank and the channels of the input of 'second' are known, so TensorRT is probed with this node alone.
     assert (found["loop"], found["first"], found["second"]) == ("fails", "native", "native")
     assert not [name for name in ("longer", "total", "go_on") if found[name] == "fails"]
     advice = verdicts(answer)["loop"]["advice"]
@@ -884,7 +886,10 @@ def test_what_lies_behind_bad_plugins_is_asked_as_if_they_were_what_was_meant(
     assert {node["truth"] for node in found.values() if node["verdict"] == "native"} == {level}
     assert found["n0"]["reason"] == ""
     for i in (2, 4, 6, 7, 8, 9):
-        assert "judged as if 'n1' were the plugin FixtureIdentity of version 1" in found[f"n{i}"]["reason"]
+        assert (
+            "judged under the assumption that 'n1' is the plugin FixtureIdentity of version 1"
+            in found[f"n{i}"]["reason"]
+        )
     assert answer.json["counts"]["not asked"] == 0
     assert answer.json["version"] == 2
 
@@ -923,8 +928,14 @@ def test_what_nobody_knows_is_supposed_and_not_believed(tmp_path: pathlib.Path) 
         "det": "refused",
         "twirl": "refused",
     }
-    assert "as if the output of 'wobble' had the type and shape of 'x', f32[1, 4]" in found["fits_anything"]["reason"]
-    assert "TensorRT refuses it, perhaps only because of this assumption" in found["multiply"]["reason"]
+    assert (
+        "under the assumption that the output of 'wobble' has the type and shape of 'x', f32[1, 4]"
+        in found["fits_anything"]["reason"]
+    )
+    assert (
+        "TensorRT refuses it under the assumption that the output of 'wobble' has the type"
+        in found["multiply"]["reason"]
+    )
     assert "it needs the output of 'multiply', which TensorRT did not accept" in found["behind"]["reason"]
     assert found["twirl"]["cause"] == "library_missing"
     assert answer.json["counts"]["native"] == 1
