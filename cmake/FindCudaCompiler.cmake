@@ -100,7 +100,8 @@ if(NOT GRAFT_CUDA STREQUAL "OFF")
   if(CMAKE_CUDA_COMPILER)
     graft_choose_architectures(CMAKE_CUDA_ARCHITECTURES)
     enable_language(CUDA)
-    # CMake before 3.25.2 does not know that nvcc takes C++20; set only now, for its own compiler check fails on it.
+    # CMake before 3.25.2 does not know that nvcc accepts C++20. The variables are set after enable_language(), because
+    # CMake's own compiler check fails with them.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
@@ -111,8 +112,8 @@ if(NOT GRAFT_CUDA STREQUAL "OFF")
     # The wheels' toolkit is found from the compiler; the static runtime is all that is linked.
     get_filename_component(CUDAToolkit_ROOT "${CMAKE_CUDA_COMPILER}" DIRECTORY)
     get_filename_component(CUDAToolkit_ROOT "${CUDAToolkit_ROOT}" DIRECTORY)
-    # The module of CMake 3.25.1, Debian 12's, names CUDA 12's libnvToolsExt to whoever requires CMake 3.25, and fails
-    # where CUDA 13 has none.
+    # In CMake 3.25.1 (Debian 12), FindCUDAToolkit links libnvToolsExt if the project requires CMake 3.25, and fails with
+    # CUDA 13, which does not have this library.
     set(required_cmake "${CMAKE_MINIMUM_REQUIRED_VERSION}")
     set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit REQUIRED)

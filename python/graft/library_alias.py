@@ -1,4 +1,4 @@
-"""Gives a second name to a shared library that this process has loaded. The loader compares a name without a folder
+"""Adds a second name for a shared library that this process has loaded. The loader compares a name without a folder
 with the names of the loaded libraries before it searches any folder. So a library without code loads under the second
 name, and depends on the library whose functions are wanted."""
 

@@ -223,7 +223,7 @@ void say_cut(const Console& console, const toolkit::CutResult& result) {
   console.say(fmt::format("wrote {}, which names both halves", console.paint(result.file.string(), Color::strong)));
 }
 
-/// Whether both halves together compute the same as the whole network, or --no-prove disabled this comparison.
+/// Returns whether both halves together compute the same as the whole network, or --no-prove disabled this comparison.
 bool is_good(const toolkit::CutResult& result, const ConvertArguments& arguments) {
   return arguments.no_prove || result.verdict == report::Verdict::same;
 }

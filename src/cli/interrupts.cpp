@@ -33,7 +33,7 @@ void write_error(std::string_view text) { (void)!::write(STDERR_FILENO, text.dat
 void on_bus_error(int number, ::siginfo_t* info, void* /*context*/) {
   const char* path = toolkit::mapped_file_at(info->si_addr);
   if (path == nullptr) {
-    (void)std::signal(number, SIG_DFL);  // on return the access fails again and ends the program
+    (void)std::signal(number, SIG_DFL);  // when the handler returns, the access fails again and ends the program
     return;
   }
   write_error("error: ");

@@ -94,7 +94,7 @@ std::string hint_for(const Error& error, const CLI::App& app) {
 
 bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// Whether a word is the name of a file that exists, or that can only be meant as a model: "-d.onnx".
+/// Returns whether a word is the name of a file that exists, or that can only be meant as a model: "-d.onnx".
 bool names_file(const std::string& word) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return true;
@@ -119,7 +119,7 @@ class DashedWords {
         left_(std::move(left)),
         end_of_options_(std::find(words.begin(), words.end(), "--")) {}
 
-  /// Whether all words that are left over come after "--".
+  /// Returns whether all words that are left over come after "--".
   [[nodiscard]] bool are_left_after_options() const {
     return std::none_of(words_.begin(), end_of_options_, [&](const std::string& word) { return is_left(word); });
   }
@@ -154,7 +154,7 @@ class DashedWords {
 
   [[nodiscard]] const std::string* found(Place place) const { return place == words_.end() ? nullptr : &*place; }
 
-  /// Whether CLI11 left the word over, or its end: it splits "-v.onnx" into the flag -v and a rest, "-.onnx".
+  /// Returns whether CLI11 left the word over, or its end: it splits "-v.onnx" into the flag -v and a rest, "-.onnx".
   [[nodiscard]] bool is_left(const std::string& word) const {
     return std::any_of(left_.begin(), left_.end(), [&](const std::string& left) {
       if (word == left) return true;

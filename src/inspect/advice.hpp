@@ -14,7 +14,7 @@ namespace graft::inspect {
 /// misses of the conversion of the same model.
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 
-/// Whether the advice on a node names the cut, which leaves the node to the host.
+/// Returns whether the advice on a node names the cut, which leaves the node to the host.
 [[nodiscard]] bool advises_cut(const std::vector<NodeSupport>& nodes);
 
 /// Removes the clauses that name the cut from all advice, for a network of which no cut leaves TensorRT anything.

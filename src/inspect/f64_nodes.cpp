@@ -34,7 +34,7 @@ bool moves_elements(const onnx::Node& node) {
                                 "SequenceInsert", "SplitToSequence", "TensorScatter", "Trilu", "Where"});
 }
 
-/// Whether a Cast reads or returns integers: f32 does not hold every integer above 2^24.
+/// Returns whether a Cast reads or returns integers: f32 does not hold every integer above 2^24.
 bool casts_integers(const onnx::Node& node) { return is_integer(node.input(0)) || is_integer(node.output()); }
 
 bool computes_in_f64(const onnx::Node& node) {
@@ -88,7 +88,7 @@ Findings find_in_nodes_and_functions(const onnx::Model& model) {
   onnx::Model whole = model.clone();
   try {
     inline_bodies(whole, functions);
-  } catch (const Error&) {  // incompatible opsets, which the verdict on the call names
+  } catch (const Error&) {  // the opsets of a function are incompatible; the verdict on its call reports this
     return find_in(model);
   }
   return find_in(whole);

@@ -98,7 +98,7 @@ std::string name_the_library(std::string_view too) {
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
 
-/// Whether a plugin is one of a loaded library, and not TensorRT's own.
+/// Returns whether a plugin is one of a loaded library, and not TensorRT's own.
 bool is_any_of_library(const json& creators) {
   return std::any_of(creators.begin(), creators.end(),
                      [](const json& creator) { return !text_of(creator, "library").empty(); });
@@ -194,9 +194,9 @@ struct FieldReport {
   std::vector<std::string> given;  // fields that the node has with a type that fits
   std::vector<std::string> unknown;
   std::vector<std::string> ill_typed;
-  std::vector<std::string> of_wrong_type;  // names of the ill-typed fields
+  std::vector<std::string> of_wrong_type;  // the names of the ill-typed fields
   std::vector<std::string> missing;        // fields that the node does not have, each with its type
-  std::vector<std::string> absent;         // names of the missing fields
+  std::vector<std::string> absent;         // the names of the missing fields
   std::vector<std::string> hints;
   std::string type_hint;  // advice on the first ill-typed attribute
 };

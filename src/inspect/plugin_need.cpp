@@ -18,7 +18,7 @@ std::string find_plugin_need(const onnx::Model& model, const Release& release) {
   onnx::Model inlined = model.clone();
   try {
     onnx::inline_functions(inlined, {.note_calls = true});
-  } catch (const Error& error) {  // incompatible opsets
+  } catch (const Error& error) {  // functions with incompatible opsets cannot be inlined
     return error.what();
   }
   infer_and_note_faults(inlined, {});

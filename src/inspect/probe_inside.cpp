@@ -26,7 +26,7 @@ std::vector<Finding> TensorRTProbe::look_inside(Finding finding) {
     for (std::size_t i = 0; i < finding.nodes.front()->subgraphs().size(); ++i) {
       try {
         for (Finding& found : ask_inside(*finding.nodes.front(), i)) findings.push_back(std::move(found));
-      } catch (const Error&) {  // alone, the sub-graph needs values that are unknown
+      } catch (const Error&) {  // the sub-graph needs unknown values, so it cannot be probed alone
         continue;
       }
     }
@@ -57,7 +57,7 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   SizeRanges ranges = ranges_;
   TensorRTProbe search(*model, trials_, ranges);
   ProbeReport report = search.run(Judge::builder);
-  std::map<std::string, const onnx::Node*, std::less<>> own;  // by name, which a copy keeps
+  std::map<std::string, const onnx::Node*, std::less<>> own;  // keyed by the name, which a copy keeps
   node.subgraphs().at(subgraph)->for_each_node([&](const onnx::Node& inner) { own.emplace(inner.name, &inner); });
   const auto own_of = [&](const onnx::Node* copy) {
     const auto found = copy == nullptr ? own.end() : own.find(copy->name);

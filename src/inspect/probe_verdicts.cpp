@@ -126,7 +126,7 @@ bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   if (!node.name.empty()) {
     if (!rest.starts_with(node.name)) return false;
     rest.remove_prefix(node.name.size());
-  } else {  // in a function
+  } else {  // a node of a function body has no name
     const std::string name = "node_of_" + (node.output() == nullptr ? std::string() : node.output()->name);
     if (!rest.starts_with(name)) return false;
     rest.remove_prefix(name.size());

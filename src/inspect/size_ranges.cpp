@@ -154,8 +154,8 @@ bool SizeRanges::differs_from(const SizeRanges& other, const onnx::Model& part) 
 
 /// A symbol has one size, even if no range was given for it, so that sizes computed from it, such as 4 * n, agree.
 std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
-  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // for sizes that depend on the data
-  using Sizes = std::vector<std::vector<std::int64_t>>;         // by input
+  constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // the range of a size that depends on the data
+  using Sizes = std::vector<std::vector<std::int64_t>>;         // the sizes of each input
   std::vector<const onnx::Value*> open;
   std::array<Sizes, 3> sizes;
   std::vector<std::string> strings;
@@ -178,7 +178,7 @@ std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown
       }
     }
   }
-  // Negative sizes, and sizes that shrink while others grow, are no valid range: the usual sizes replace them.
+  // Negative sizes, and sizes that shrink while other sizes grow, are no valid range: the optimum sizes replace them.
   const auto fits = [&](std::size_t point) {
     for (std::size_t i = 0; i < open.size(); ++i) {
       for (std::size_t axis = 0; axis < sizes[point][i].size(); ++axis) {

@@ -50,11 +50,11 @@ class SizeRanges {
                           std::array<Point, 3>& points);
   /// Throws Error if the ranges of two inputs, or one range, give a symbol two sizes.
   static void check_symbols(const onnx::Model& model, const std::map<std::string, std::string, std::less<>>& given);
-  std::map<std::string, std::string, std::less<>> given_;  // by input
-  std::set<std::string, std::less<>> inputs_;              // names of the model's inputs
-  std::array<Point, 3> points_;                            // by symbol: smallest, usual, largest
-  std::array<Point, 3> given_points_;                      // by symbol, from the given ranges only
-  std::map<std::string, Shape, std::less<>> shapes_;       // by input of the model
+  std::map<std::string, std::string, std::less<>> given_;  // maps an input to its range
+  std::set<std::string, std::less<>> inputs_;              // the names of the model's inputs
+  std::array<Point, 3> points_;                            // maps a symbol to its minimum, optimum and maximum
+  std::array<Point, 3> given_points_;                      // the same from the given ranges only
+  std::map<std::string, Shape, std::less<>> shapes_;       // maps an input of the model to its shape
   std::vector<SuggestedRanges> suggestions_;
   std::size_t suggestion_ = 0;
 };

@@ -22,7 +22,7 @@
 namespace graft::inspect {
 namespace {
 
-using Range = std::array<std::int64_t, 3>;  // smallest, usual, largest
+using Range = std::array<std::int64_t, 3>;  // minimum, optimum, maximum
 using Sizes = std::vector<std::int64_t>;
 using Points = std::array<Sizes, 3>;
 using InputSizes = std::map<std::string, Sizes>;
@@ -136,9 +136,9 @@ class DynamicSizes {
 
   struct Fit {
     std::map<std::string, Points> points;  ///< The points of each input.
-    bool is_computable = false;            ///< Whether shape inference accepts the usual sizes.
+    bool is_computable = false;            ///< Whether shape inference accepts the optimum sizes.
   };
-  /// Returns the points of each input, adapted from a plan until shape inference accepts them. If it accepts no usual
+  /// Returns the points of each input, adapted from a plan until shape inference accepts them. If it accepts no optimum
   /// sizes, returns the points of the plan without changes.
   Fit fit(const SizePlan& plan, SizeChecker& checker) const {
     std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
@@ -201,7 +201,7 @@ class DynamicSizes {
     return points;
   }
 
-  /// Searches usual sizes that shape inference accepts: the sizes of the plan; the sizes of the plan with some first
+  /// Searches optimum sizes that shape inference accepts: the sizes of the plan; the sizes of the plan with some first
   /// dimensions not as a batch, because an input of rank 1 may be as long as a sequence; then other sizes that networks
   /// are trained with. Returns whether some were found, and sets `ranges` to them.
   bool find_usual_sizes(const SizePlan& plan, SizeChecker& checker, Ranges& ranges) const {
@@ -237,7 +237,7 @@ class DynamicSizes {
     return false;
   }
 
-  /// Moves the smallest (point 0) or the largest sizes (point 2) toward the usual ones until shape inference accepts
+  /// Moves the minimum (point 0) or the maximum sizes (point 2) toward the optimum sizes until shape inference accepts
   /// them.
   void narrow(SizeChecker& checker, Ranges& ranges, std::size_t point) const {
     const auto narrowed_to = [&](std::int64_t limit, bool has_batch) {

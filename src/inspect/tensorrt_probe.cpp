@@ -274,7 +274,7 @@ bool TensorRTProbe::fails_with_other_sizes(const Finding& finding) {
   const bool is_explained = std::any_of(finding.nodes.begin(), finding.nodes.end(),
                                         [&](const onnx::Node* node) { return is_known_to_fail_inside(*node); });
   if (is_explained) return true;
-  constexpr double share = 0.2;  // of the time that is left, for each set
+  constexpr double share = 0.2;  // the share of the remaining time that each set may use
   const onnx::Model part = part_of(finding.nodes);
   SizeRanges others = ranges_;
   for (std::size_t i = 0; i < ranges_.suggestion_count(); ++i) {

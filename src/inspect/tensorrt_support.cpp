@@ -109,7 +109,7 @@ std::optional<std::string> advice_on_form(const onnx::Node& node) {
       if (is_refused && !form.advice.empty()) return fmt::format(fmt::runtime(form.advice), setting_name(Setting::cut));
     }
     return std::nullopt;
-  } catch (const Error&) {  // an attribute of the wrong type
+  } catch (const Error&) {  // an attribute has the wrong type, which the verdict on the node reports
     return std::nullopt;
   }
 }
@@ -357,7 +357,7 @@ std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node) {
 bool fails_by_rule(const onnx::Node& node) {
   try {
     return node.metadata.contains(onnx::fault_note) || refusal_of_tensorrt(node, newest_measured_release());
-  } catch (const Error&) {  // an attribute of the wrong type
+  } catch (const Error&) {  // an attribute has the wrong type, which the verdict on the node reports
     return true;
   }
 }
@@ -370,7 +370,7 @@ std::optional<std::string> rule_against(const onnx::Node& node) {
   if (node.metadata.contains(onnx::fault_note)) return std::nullopt;
   try {
     return refusal_of_tensorrt(node, newest_measured_release());
-  } catch (const Error&) {  // an attribute of the wrong type
+  } catch (const Error&) {  // an attribute has the wrong type, which the verdict on the node reports
     return std::nullopt;
   }
 }

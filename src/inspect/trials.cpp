@@ -80,7 +80,7 @@ Trial DriverTrials::build(const onnx::Model& model, const BuildRanges& ranges, d
   if (is_spent()) throw seconds_spent();
   ++builds_;
   Trial trial = ask("build", model, ranges, share);
-  if (trial.outcome == Outcome::refused) {  // that was a parse, and the budget of builds is for builds
+  if (trial.outcome == Outcome::refused) {  // the parser refused the model, so the trial counts as a parse
     --builds_;
     ++parses_;
   }
@@ -92,7 +92,7 @@ Trial DriverTrials::ask(std::string_view action, const onnx::Model& model, const
   TrialProgress progress{.action = action,
                          .number = action == "build" ? builds_ : parses_,
                          .nodes = model.graph().node_count(),
-                         .fraction = number / (number + 2),  // the number of trials to come is unknown
+                         .fraction = number / (number + 2),  // the number of further trials is unknown
                          .outcome = {}};
   if (callbacks_.on_start) callbacks_.on_start(progress);
   const std::string file = (folder_->path() / "model.onnx").string();

@@ -200,7 +200,7 @@ struct Bodies {
   explicit Bodies(const onnx::Model& whole) : model(whole.clone()) {
     try {
       inline_bodies(model, called_functions(whole));
-    } catch (const Error& error) {  // incompatible opsets
+    } catch (const Error& error) {  // functions with incompatible opsets cannot be inlined
       failure = error.what();
       return;
     }
@@ -383,7 +383,7 @@ std::vector<NodeSupport> judge_nodes(const onnx::Model& model, const Forecast& f
     Judgment judged;
     try {
       judged = judge.judge(node);
-    } catch (const Error& error) {  // an attribute of the wrong type
+    } catch (const Error& error) {  // an attribute has the wrong type: the node is faulty
       judged = faulty(fmt::format("{}: {}", model.source, error.what()));
     }
     nodes.push_back({.node = ref_of(node),

@@ -57,7 +57,7 @@ class NpzFile {
   };
   struct Entry {
     std::uint64_t index;
-    std::uint64_t size;  // uncompressed size in the directory
+    std::uint64_t size;  // the uncompressed size in the directory
   };
 
   NpzFile(std::shared_ptr<const onnx::MappedFile> file, std::string name);

@@ -34,7 +34,7 @@ template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs, const int* order,
                 std::int64_t rows, std::int64_t slice, SliceAccesses accesses) {
-  constexpr int loads = 4;  // at once
+  constexpr int loads = 4;  // the number of accesses that a thread loads at once
   const auto [row, access] = accesses.place();
   if (row >= rows) return;
   const std::int64_t column = access * N;

@@ -75,12 +75,13 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 [[nodiscard]] std::optional<FunctionDefinition> make_function(const Operator& op, const FunctionInputs& inputs,
                                                               std::int64_t opset = 17);
 
-/// Returns the native form of an operator, under the same conditions as make_function().
+/// Returns the native form of an operator: a function body with a single native layer that computes the operator
+/// exactly. Returns nothing if the operator has none for these inputs. Throws as make_function() does.
 [[nodiscard]] std::optional<FunctionDefinition> make_native_form(const Operator& op, const FunctionInputs& inputs,
                                                                  std::int64_t opset = 17);
 
 /// Returns the lowest opset >= 17 whose schemas accept every type used in the function body; 17 if the operator has no
-/// function, or does not accept this type of its first input.
+/// function or does not accept the type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
 /// Parses the result of function_of() or native_form_of(), as make_function() does.

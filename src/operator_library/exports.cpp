@@ -16,7 +16,7 @@ const graft::ExportedOperators* graft_operators() noexcept {
                                                    .fusion_count = graft::linked_fusions().size(),
                                                    .folders = GRAFT_OPERATOR_FOLDERS};
     return &exported;
-  } catch (...) {  // a definition whose drop_ins throw, or bad_alloc
+  } catch (...) {  // `drop_ins` of a definition threw, or memory is exhausted: the caller reports the null
     return nullptr;
   }
 }

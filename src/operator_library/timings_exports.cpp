@@ -15,7 +15,7 @@ const graft::ExportedTimings* graft_operator_timings() noexcept {
     };
 #endif
     return &exported;
-  } catch (...) {  // timings that throw, or bad_alloc
+  } catch (...) {  // `timings` of an operator threw, or memory is exhausted: the caller reports the null
     return nullptr;
   }
 }

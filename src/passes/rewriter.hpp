@@ -199,8 +199,8 @@ class Rewriter {
   RewriteReport& report_;
   std::unordered_map<std::string, LearnedMovement> learned_movements_;
   std::string pass_;
-  std::vector<std::string> anchors_;  // in the order of their first note
-  // By anchor: the nearest near miss of a library, and of Graft's own.
+  std::vector<std::string> anchors_;  // the keys of notes_, in the order of their first note
+  // Maps an anchor to the nearest near miss of a library and the nearest near miss of Graft.
   std::unordered_map<std::string, std::array<std::optional<NearMiss>, 2>> notes_;
   std::unordered_set<std::string> rewritten_;  // anchors of rewritten nodes
   // A rejected rewrite, by key_of: its index in the report, and whether it was disproved, and not only impossible to
@@ -212,8 +212,8 @@ class Rewriter {
   std::unordered_map<std::string, Rejection> rejections_;
   std::size_t last_rejected_ = 0;
   std::unordered_set<std::string> kept_native_;        // operators and inputs of fusions that were left out in bodies
-  std::unordered_map<std::string, Verdict> verdicts_;  // by the text of both regions
-  std::unordered_map<std::string, ProvenKind> kinds_;  // by the text of both regions, without the values of weights
+  std::unordered_map<std::string, Verdict> verdicts_;  // keyed by the text of both regions
+  std::unordered_map<std::string, ProvenKind> kinds_;  // keyed by the text of both regions without weight values
   std::size_t whole_model_proofs_ = 0;
   std::optional<std::int64_t> most_constant_bytes_;
   std::int64_t lowered_numbers_ = 0;

@@ -44,7 +44,7 @@ graft_tensor linear(const std::string& dtype, const nb::handle& shape) {
   return tensor;
 }
 
-constexpr std::size_t max_ports = 32;  // largest number of tensors of a call
+constexpr std::size_t max_ports = 32;  // the largest number of tensors of a call
 
 /// Addresses of tensors in the order of the ports, inputs first.
 using Addresses = std::vector<std::uintptr_t>;

@@ -42,7 +42,7 @@ fs::path folder_beside(const fs::path& engine) {
   return folder.replace_extension(".graft");
 }
 
-/// Whether read_tensors reads the source: NAME=FILE, or an .npz file with arrays by their names.
+/// Returns whether read_tensors reads the source: NAME=FILE, or an .npz file with arrays by their names.
 bool is_source_of_tensors(const std::string& source) {
   std::error_code problem;
   if (fs::is_directory(source, problem)) return false;

@@ -87,7 +87,7 @@ void find_targets_without_plugins(const onnx::Model& given, BuildReport& report)
   report.targets_without_plugins = std::move(missing);
 }
 
-/// Whether the engine driver builds with TensorRT-RTX for these options.
+/// Returns whether the engine driver builds with TensorRT-RTX for these options.
 bool builds_with_rtx(const BuildOptions& options) {
   std::vector<std::string> question = choice_arguments(options);
   question.insert(question.begin(), "choose");
@@ -114,8 +114,8 @@ void check_model(const onnx::Model& model, const BuildOptions& options, const st
   check_types(model, trials, [&options] { return options.watch.cancel.is_cancelled(); });
 }
 
-/// Whether a function in the file that is not a function of Graft's operators has a node that may become a plugin. Such
-/// a function has to be inlined, so that the node becomes a node of the graph.
+/// Returns whether a function in the file that is not a function of Graft's operators has a node that may become a
+/// plugin. Such a function has to be inlined, so that the node becomes a node of the graph.
 bool has_operators_in_functions(const onnx::Model& model) {
   return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
     bool found = false;

@@ -117,7 +117,7 @@ graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Mo
     }
     if (std::optional<graft::onnx::Model> reference = try_read(files, shapes)) return std::move(*reference);
   }
-  return read(files, {});  // where the inputs differ, this call has the clearer message, or verify reports the inputs
+  return read(files, {});  // if the inputs differ, this call throws the clearer message, or verify reports the inputs
 }
 
 InputShapes given_shapes(const graft::verify::VerifyOptions& options) {

@@ -160,7 +160,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
     conversion.shapes_of_rules = std::move(own.input_shapes);
   }
   inner.extra_passes.push_back(rules::library_fusion_pass());
-  const double share = options.check ? 0.5 : 1;  // the check has the other half
+  const double share = options.check ? 0.5 : 1;  // the check reports the other half
   inner.progress = [&work, share](std::string_view pass, std::size_t done, std::size_t total) {
     work.report(share * static_cast<double>(done + 1) / static_cast<double>(total + 1), pass);
   };
@@ -304,7 +304,7 @@ report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& c
   report::ConvertReport& report = conversion.report;
   check.check_ranges_before(model_of(report.original));
   rewrite(work, conversion);
-  check.check_ranges(model_of(report.model));  // before the result is written
+  check.check_ranges(model_of(report.model));  // throws before the result is written
   if (!report.options.output.empty()) save(report, report.options.output);
   check.run(conversion);
   set_command(report);

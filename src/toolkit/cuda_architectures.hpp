@@ -14,8 +14,8 @@ namespace graft::toolkit {
 /// Returns the architectures as text: "sm75, sm80, PTX for sm90 and later".
 [[nodiscard]] std::string architectures_text(const std::vector<std::string>& architectures);
 
-/// Whether code for these architectures runs on a target of `--target`, for example "sm89". Machine code runs on GPUs
-/// of the same generation that are not older. True for a target that is not such a name.
+/// Returns whether code for these architectures runs on a target of `--target`, for example "sm89". Machine code runs
+/// on GPUs of the same generation that are not older. True for a target that is not such a name.
 [[nodiscard]] bool runs_on(const std::vector<std::string>& architectures, std::string_view target);
 
 /// The GPUs for which TensorRT-RTX builds where no target is given, according to its documentation.

@@ -21,8 +21,8 @@ namespace graft::toolkit {
 /// and has to return what can_be_cut returns.
 [[nodiscard]] bool decide_on_cut(std::vector<report::NodeSupport>& nodes, const std::function<bool()>& can_cut);
 
-/// Whether a network with inferred shapes can be cut so that arithmetic is left in TensorRT; `nodes` are the verdicts
-/// on its nodes.
+/// Returns whether a network with inferred shapes can be cut so that arithmetic is left in TensorRT; `nodes` are the
+/// verdicts on its nodes.
 [[nodiscard]] bool can_be_cut(const graft::onnx::Model& model, const std::vector<report::NodeSupport>& nodes);
 
 }  // namespace graft::toolkit

@@ -11,7 +11,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Whether a command loads no plugin library except Graft's own, whose creators have defaults for missing attributes.
+/// Returns whether a command loads no plugin library except Graft's own, whose creators have defaults for missing
+/// attributes.
 bool loads_own_plugins_alone(const std::vector<std::string>& arguments) {
   const std::string own = engine::own_plugin_library().path.string();
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {

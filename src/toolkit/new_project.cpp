@@ -342,8 +342,8 @@ std::vector<std::string> add_operator(const fs::path& folder, const fs::path& li
   return files;
 }
 
-/// Whether a shell runs this program by its name. The folders are compared too, because several Python environments
-/// have links to one interpreter.
+/// Returns whether a shell runs this program by its name. The folders are compared too, because several Python
+/// environments have links to one interpreter.
 bool is_on_path(const fs::path& program) {
   const std::optional<fs::path> found = engine::find_on_path(program.filename().string());
   std::error_code ignored;

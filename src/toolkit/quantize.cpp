@@ -35,10 +35,10 @@ void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
                           setting_name(Setting::quantize_precision), to_string(options.precision)));
 }
 
-/// Whether the options have tensors in memory as data.
+/// Returns whether the options have tensors in memory as data.
 bool has_data(const QuantizeOptions& options) { return !options.data.empty() || !options.data_views.empty(); }
 
-/// Whether the options have tensors as data, in memory or in files.
+/// Returns whether the options have tensors as data, in memory or in files.
 bool has_tensors(const QuantizeOptions& options) { return has_data(options) || !options.data_files.empty(); }
 
 void check_16_bits(const QuantizeOptions& options) {

@@ -22,7 +22,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Whether the result of a node is a discontinuous function of its inputs, so that rounding before it may change it.
+/// Returns whether the result of a node is a discontinuous function of its inputs, so that rounding before it may
+/// change it.
 bool jumps(const onnx::Node& node) {
   if (node.is("Cast")) {
     const onnx::Value* input = node.input(0);

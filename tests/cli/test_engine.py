@@ -279,7 +279,8 @@ def test_a_known_fault_is_no_rounding_noise(graft, tmp_path):
 
 
 def largest_in_regions(path):
-    """Saves RoiAlign with the mode max, for which OpenVINO uses other samples."""
+    """Saves a RoiAlign node with mode=max, for which OpenVINO computes the maximum of other sampling points than
+    ONNX does."""
     regions = np.array([[0, 0, 3, 3], [1, 1, 5, 4]], np.float32)
     constants = {"regions": regions, "batches": np.zeros(2, np.int64)}
     align = helper.make_node(

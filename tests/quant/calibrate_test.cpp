@@ -161,7 +161,7 @@ TEST_F(Images, OfAnotherSizeAreRefusedByTheirHeaders) {
               ThrowsMessage<Error>(HasSubstr("another size")));
 }
 
-/// Only the crop needs memory: rows and columns outside of it are not computed.
+/// Resizing computes no rows and columns outside of the crop, so that only the crop needs memory.
 TEST_F(Images, AreTheSameWhereTheCropIsResizedAlone) {
   const Image image = striped(21, 13);
   const std::vector<double> whole = prepared(image, "{resize: [17, 30], layout: nhwc}");

@@ -105,8 +105,8 @@ TEST(ChooseTypes, NodesThatLoseLittleEachAreKeptTogether) {
   EXPECT_THAT(kept(chosen), testing::Each(HasSubstr(": loss")));
 }
 
-/// Where a whole row exceeds the range, f32 still has differences in it, but f16 has minus infinity, which a Softmax
-/// turns into NaN.
+/// If a whole row exceeds the range of f16, its elements still differ in f32, but all are minus infinity in f16, from
+/// which Softmax computes NaN.
 TEST(ChooseTypes, AMaskOfAWholeRowIsKeptTogether) {
   const onnx::Model model = test::text_model(
       {{"x", onnx::ElementType::f32, {2, 4}}, {"mask", onnx::ElementType::f32, {2, 4}}, constant("low", -1e9)},

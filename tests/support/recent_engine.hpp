@@ -15,7 +15,7 @@
 
 namespace graft::test {
 
-/// Runs models in another engine. A model that was compiled before gets a new request of the compiled model.
+/// Runs models in another engine and keeps the compiled models: a model that was compiled before is not compiled again.
 class RecentEngine final : public runtime::Engine {
  public:
   /// `engine` has to outlive this object. `most`: maximum number of kept models; each has its own threads and memory.

@@ -354,7 +354,7 @@ TEST(JudgesOf, an_engine_that_contradicts_itself_is_replaced_by_the_other) {
               ThrowsMessage<runtime::EngineLimit>(HasSubstr("in a second run\nInstall ONNX Runtime")));
 }
 
-/// Where both engines have to run, the result of one is not enough.
+/// If both engines are requested, the result of one engine is not enough.
 TEST(JudgesOf, an_engine_that_contradicts_itself_is_an_error_where_both_are_asked) {
   const WaveringEngine wavering;
   const std::unique_ptr<runtime::Engine> repeated = make_repeating_engine(wavering);

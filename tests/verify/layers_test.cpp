@@ -85,7 +85,7 @@ TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   }
 }
 
-/// Where a detector finds nothing, transposed indices have no elements, so only the dimensions show the moved
+/// If a detector finds no boxes, the transposed indices have no elements, so only their dimensions show the moved
 /// Transpose.
 TEST(Layers, MovedTranspositionsOfNothingAreNoDifference) {
   const auto network = [](const std::string& nodes) {

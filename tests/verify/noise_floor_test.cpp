@@ -666,7 +666,7 @@ TEST(NoiseFloor, AnElementThatBecomesNaNDoesNotAllowEveryNumber) {
   }
 }
 
-/// Whether it is the reference or the candidate that is NaN or infinite there.
+/// The element is NaN or infinite in the reference or in the candidate.
 TEST(NoiseFloor, AnElementThatRoundingMakesNaNIsUndecidedInBothDirections) {
   const auto tensor = [](const std::vector<double>& numbers) {
     return onnx::TensorData::from_numbers(onnx::ElementType::f32, {static_cast<std::int64_t>(numbers.size())}, numbers);

@@ -20,7 +20,7 @@ struct Case {
   std::string name;
   std::vector<TextInput> inputs;
   std::string before;
-  std::string right;  ///< Empty where only the wrong ones matter.
+  std::string right;  ///< Empty if the case has only wrong rewrites.
   std::vector<std::string> wrong;
 };
 

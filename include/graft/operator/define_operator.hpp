@@ -393,7 +393,7 @@ class OperatorOf final : public Operator {
     }
     try {
       outputs = definition_.infer_shapes(inputs);
-    } catch (const std::exception& error) {  // such as std::overflow_error, where a size exceeds 64 bits
+    } catch (const std::exception& error) {  // for example std::overflow_error for a size that exceeds 64 bits
       return invalid_argument(std::string(D::name) + ": " + error.what());
     }
     return check_output_shapes(type(), outputs);

@@ -112,7 +112,7 @@ struct BuildOptions {
 /// Ranges for the inputs of a model.
 struct SuggestedRanges {
   std::vector<std::string> ranges = {};  ///< NAME=MIN..OPT..MAX, by name.
-  bool are_computable = true;            ///< Whether shape inference accepts the usual sizes of all inputs together.
+  bool are_computable = true;            ///< Whether shape inference accepts the optimum sizes of all inputs together.
 };
 
 /// Suggests ranges for the inputs that need one in a build: those with a dynamic dimension, and those whose values

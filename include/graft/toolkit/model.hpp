@@ -50,7 +50,7 @@ class GRAFT_API Model {
   [[nodiscard]] std::string serialize() const;
 
  private:
-  friend struct ModelAccess;  // of the library
+  friend struct ModelAccess;  // the library's access to `state_`
   struct State;
   std::shared_ptr<const State> state_;
 };

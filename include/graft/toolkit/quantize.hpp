@@ -1,4 +1,5 @@
-// Quantizes a model to f16, bf16, int8 or f8: a typed ONNX model, which every TensorRT can build.
+// Converts a model to f16 or bf16, or quantizes it to int8 or f8. The result is an ONNX model for strongly typed
+// TensorRT builds: every tensor has its type in the file.
 #pragma once
 
 #include <cstddef>

@@ -143,7 +143,7 @@ class ExpressionWriter {
   nvinfer1::IExprBuilder& builder_;
   bool is_in_optimum_ = false;
   std::unordered_map<std::string, const nvinfer1::IDimensionExpr*> symbols_;
-  std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // by the index of their size output
+  std::unordered_map<std::size_t, const nvinfer1::IDimensionExpr*> sizes_;  // keyed by the index of the size output
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ void log(nvinfer1::ILogger::Severity severity, const char* message) noexcept {
   nvinfer1::ILogger* logger = nullptr;
   try {
     if (finder != nullptr) logger = finder->findLogger();
-  } catch (...) {  // findLogger is not noexcept, but the callers of this function are.
+  } catch (...) {  // findLogger may throw, but the callers of this function are noexcept
     logger = nullptr;
   }
   if (logger != nullptr) {

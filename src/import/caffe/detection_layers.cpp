@@ -363,8 +363,8 @@ void proposal(LayerConverter& layer) {
   const std::int64_t candidates = std::min<std::int64_t>(p.pre_nms_topn(), boxes);
 
   // The sides are rounded half to even, as NumPy does in generate_anchors.py.
-  std::vector<float> sizes;    // width and height of each box
-  std::vector<float> centers;  // x and y of each box
+  std::vector<float> sizes;    // the width and the height of each box
+  std::vector<float> centers;  // the x and the y of each box
   const double middle = (static_cast<double>(p.base_size()) - 1) / 2;
   for (std::int64_t y = 0; y < h; ++y) {
     for (std::int64_t x = 0; x < w; ++x) {

@@ -777,15 +777,15 @@ class Importer {
   const CaffeOptions& options_;
   std::unordered_map<std::string, LayerParameter*> trained_;
   std::vector<LayerParameter*> layers_;
-  std::set<int> chosen_;  // indices of these layers in the network
+  std::set<int> chosen_;  // the indices of these layers in the network
   std::unordered_map<std::string, onnx::Value*> blobs_;
-  std::unordered_set<std::string> needed_;  // blobs that a layer reads
-  std::unordered_set<std::string> given_;   // blobs that a layer outputs
+  std::unordered_set<std::string> needed_;  // the blobs that a layer reads
+  std::unordered_set<std::string> given_;   // the blobs that a layer outputs
   std::vector<std::string> order_;          // the same, in order
   std::set<std::string> read_;
   std::set<std::string> silenced_;
   std::unordered_set<std::string> names_;
-  std::unordered_set<std::string> named_;  // layers whose name a node has
+  std::unordered_set<std::string> named_;  // the layers whose name a node has
   onnx::ContentsMap contents_;
   ConstantBudget budget_;
   report::Origin origin_;

@@ -70,7 +70,7 @@ class LayerConverter : public NodeBuilder {
   const onnx::Pieces& pieces_;
   std::vector<onnx::Value*> inputs_;
   std::vector<onnx::Value*> results_;
-  std::set<std::size_t> read_;  // indices of blobs
+  std::set<std::size_t> read_;  // the indices of the blobs that were read
   mutable std::set<std::size_t> read_inputs_;
 };
 

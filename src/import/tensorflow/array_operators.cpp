@@ -181,8 +181,8 @@ void strided_slice(NodeConverter& node) {
   Ints onnx_ends;
   Ints onnx_steps;
   Ints axes;
-  Ints squeezed;    // axes of the sliced tensor
-  Ints unsqueezed;  // axes of the result
+  Ints squeezed;    // the axes of the sliced tensor that a Squeeze removes
+  Ints unsqueezed;  // the axes of the result that an Unsqueeze inserts
   bool is_dynamic = false;
   std::vector<onnx::Value*> dynamic_begins;
   std::vector<onnx::Value*> dynamic_ends;

@@ -71,7 +71,7 @@ struct Blocks {
 };
 
 Blocks blocks_of(NodeConverter& node) {
-  const bool is_old = !node.op().ends_with("ND");  // a single size for both axes
+  const bool is_old = !node.op().ends_with("ND");  // the old operators have a single size for both axes
   Blocks result;
   result.block = is_old ? Ints(2, node.int_or("block_size", 2)) : node.known_ints(1, "the block shape");
   result.borders = node.known_ints(is_old ? 1 : 2, "the paddings or crops");

@@ -124,7 +124,7 @@ class Inliner {
     std::vector<std::string> inner_calls = calls;
     inner_calls.push_back(name);
 
-    std::map<std::string, std::string> arguments;  // tensor by name of the argument
+    std::map<std::string, std::string> arguments;  // maps the name of an argument to a tensor
     std::vector<std::string> inputs;
     for (const std::string& input : node.input()) {
       if (!is_control(input)) inputs.push_back(input);

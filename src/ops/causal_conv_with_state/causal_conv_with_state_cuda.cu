@@ -31,7 +31,7 @@ __device__ void store_state(const CausalTask<T>& task, std::int64_t row) {
   const T* x = task.x + row * task.length;
   T* present = task.present + row * state;
   for (std::int64_t i = 0; i < state; ++i) {
-    const std::int64_t at = i + task.length - state;  // in x
+    const std::int64_t at = i + task.length - state;  // the index in x
     if (at >= 0) {
       present[i] = x[at];
     } else {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTas
   for (std::int64_t place = 0; place < task.length; ++place) {
     float sum = task.bias == nullptr ? 0.F : static_cast<float>(task.bias[channel]);
     for (std::int64_t tap = 0; tap < task.taps; ++tap) {
-      const std::int64_t at = place + tap - state;  // in x
+      const std::int64_t at = place + tap - state;  // the index in x
       float element = 0;
       if (at >= 0) {
         element = static_cast<float>(x[at]);

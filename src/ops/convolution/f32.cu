@@ -12,7 +12,7 @@ namespace graft::ops {
 namespace {
 
 constexpr int f32_threads = 256;
-constexpr int f32_depth = 16;  // terms of a step
+constexpr int f32_depth = 16;  // the number of terms of a step
 constexpr int f32_stages = 3;
 constexpr int f32_most_window = 16;
 

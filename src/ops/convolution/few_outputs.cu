@@ -7,7 +7,7 @@
 namespace graft::ops {
 namespace {
 
-constexpr int most_outputs = 8;  // columns of one tensor-core instruction
+constexpr int most_outputs = 8;  // the number of columns of one tensor-core instruction
 constexpr int half_bytes = 16;   // half a step: one row of a fragment
 constexpr int halves = step_bytes / half_bytes;
 constexpr int tap_bytes = most_outputs * step_bytes;

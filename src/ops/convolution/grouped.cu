@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(patch_threads, 2) grouped(const GroupedTask ta
     stage ^= 1;
 
     const PatchTask::Place place = task.place_of(tile);
-    constexpr int count = Form::group_tiles * 2;  // adjacent channels that a thread stores together
+    constexpr int count = Form::group_tiles * 2;  // the number of adjacent channels that a thread stores together
 #pragma unroll
     for (int g = 0; g < Form::groups; ++g) {
       const int in_block = (g * 4 + lane % 4) * count;

@@ -16,10 +16,10 @@
 
 namespace graft::ops {
 
-inline constexpr int patch_side = 16;  // pixels along a side of a tile
+inline constexpr int patch_side = 16;  // the number of pixels along a side of a tile
 inline constexpr int patch_threads = 256;
 inline constexpr int warp_rows = patch_side / (patch_threads / 32);
-inline constexpr int step_bytes = 32;  // bytes of the terms of a sum that one instruction multiplies
+inline constexpr int step_bytes = 32;  // the bytes of the terms of a sum that one instruction multiplies
 
 struct PatchTask {
   const char* x;
@@ -176,7 +176,7 @@ inline constexpr int ampere = 8;
 
 /// Returns a grid whose blocks loop over the tiles. `columns` blocks process each tile, each for its own channels of y.
 inline Grid patch_grid(const PatchTask& task, const DeviceTraits& device, int shared_bytes, int columns) {
-  constexpr std::int64_t most_blocks = 2;  // per multiprocessor
+  constexpr std::int64_t most_blocks = 2;  // the maximum number of blocks per multiprocessor
   const std::int64_t together = std::clamp<std::int64_t>(device.shared_bytes / shared_bytes, 1, most_blocks);
   const std::int64_t walkers =
       std::min<std::int64_t>(task.tiles, ceil_divide(device.multiprocessors * together, columns));

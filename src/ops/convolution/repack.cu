@@ -75,8 +75,8 @@ template <int Size, int V, bool Back>
 __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first_channel, int first_pixel) {
   using Element = std::conditional_t<Size == 4, unsigned, std::conditional_t<Size == 2, std::uint16_t, std::uint8_t>>;
   constexpr int channels = Size == 2 ? 8 : 4;
-  using Row = Raw<V * Size>;            // pixels of a channel
-  using Column = Raw<channels * Size>;  // channels of a pixel
+  using Row = Raw<V * Size>;            // one channel of V pixels
+  using Column = Raw<channels * Size>;  // the channels of one pixel that a thread copies
   const std::int64_t linear = (image * job.channels + first_channel) * job.pixels + first_pixel;
   const int plane = Size == 1 ? first_channel / 32 : 0;
   const std::int64_t vectors = image * job.image_stride + plane * job.plane_stride +

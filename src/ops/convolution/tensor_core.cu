@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t chunk_bytes = 16;
 // The largest number of chunks of a sum, whose table must fit into the shared memory of every GPU.
 constexpr std::int64_t most_chunks = 3072;
-constexpr std::int64_t most_window = 16;  // elements on each axis, one bit of a mask each
+constexpr std::int64_t most_window = 16;  // the maximum number of elements on each axis; each has one bit of a mask
 
 /// Returns the unit of the channels of a group. Each group is padded to a multiple of this number, or must have a
 /// multiple of it, so that no chunk contains channels of two groups.

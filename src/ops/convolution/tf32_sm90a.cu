@@ -14,8 +14,8 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-constexpr int tf32_columns = 128;    // pixels of a tile
-constexpr int tf32_chunk = 32;       // channels of a tap that a stage holds
+constexpr int tf32_columns = 128;    // the number of pixels of a tile
+constexpr int tf32_chunk = 32;       // the number of channels of a tap that a stage holds
 constexpr int tf32_consumers = 256;  // threads that multiply; two more warps copy
 constexpr int tf32_threads = tf32_consumers + 64;
 

@@ -101,7 +101,7 @@ struct Tile {
   static constexpr int stage_bytes = pixel_bytes + weight_bytes;
   static constexpr int warpgroups = Warpgroups;  // that multiply; two more warps copy
   static constexpr int warps = Warpgroups * 4;
-  static constexpr int rows = M / Warpgroups;  // rows of a warpgroup
+  static constexpr int rows = M / Warpgroups;  // the number of rows of a warpgroup
   // Large tiles need more registers than an even share. Their copying warps belong to a warpgroup of their own, which
   // releases registers to the multiplying warpgroups.
   static constexpr bool moves_registers = BlocksPerMultiprocessor == 1;
@@ -152,8 +152,8 @@ struct Turn {
 
 /// A tile that a block computes, or the block's share of a split tile.
 struct Piece {
-  int pixel, channel;  // where the tile begins
-  int begin, end;      // stages of depth
+  int pixel, channel;  // the first pixel and channel of the tile
+  int begin, end;      // the range of stages of the depth
   bool split;
 };
 
@@ -335,7 +335,7 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
   const int own_part = thread % parts_of_stage;
   const int own_row = thread / parts_of_stage;
   const auto own_place = static_cast<unsigned>(own_row * Tile::depth + (own_part ^ (own_row & 7)) * 16);
-  int origins[rows];  // of the windows, in parts
+  int origins[rows];  // the origins of the windows, in parts
   unsigned inside[rows];
   const auto begin = [&](const Piece& piece) {
 #pragma unroll
@@ -684,13 +684,13 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
   }
   __syncthreads();
   if constexpr (Tile::moves_registers) hopper::take_registers<216>();
-  constexpr int parts = Tile::rows / 64;  // products of 64 rows that a warpgroup computes
+  constexpr int parts = Tile::rows / 64;  // the number of products of 64 rows that a warpgroup computes
   const int warpgroup = warp / 4;
   const unsigned in_warpgroup = threadIdx.x % 128;
   float* const arrays = all_arrays + warpgroup * channel_arrays<T> * Tile::n;
   const std::uint64_t descriptor = row_descriptor(sizes.chunk);
   const std::uint64_t weight_descriptor = row_descriptor(sizes.weight_chunk);
-  unsigned rows_at[4];  // of the steps of a stage, in units of 16 bytes
+  unsigned rows_at[4];  // the offsets of the steps of a stage, in units of 16 bytes
   unsigned cols_at[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {

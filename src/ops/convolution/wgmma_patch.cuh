@@ -29,10 +29,10 @@ struct Patch {
   static constexpr int side = 8;
   static constexpr int window = 3;
   static constexpr int reach = side + window - 1;
-  static constexpr int plane_bytes = reach * reach * 16;  // of one chunk of all pixels
+  static constexpr int plane_bytes = reach * reach * 16;  // the bytes of one chunk of all pixels
   static constexpr int buffer_bytes = Chunks * plane_bytes;
-  static constexpr int steps = window * window * Chunks / 2;  // products of 32 bytes
-  static constexpr int filter_rows = (steps + 3) / 4;         // of 128 bytes
+  static constexpr int steps = window * window * Chunks / 2;  // the number of products of 32 bytes
+  static constexpr int filter_rows = (steps + 3) / 4;         // the number of rows of 128 bytes
   static constexpr int filter_bytes = filter_rows * N * 128;
   static constexpr int threads = Warpgroups * 128 + 32;
   template <int Arrays>

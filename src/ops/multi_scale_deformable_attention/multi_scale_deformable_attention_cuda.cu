@@ -16,8 +16,8 @@ namespace graft::ops {
 namespace {
 
 constexpr int warp_threads = 32;
-constexpr int attention_warps = 4;    // warps of a block
-constexpr int prepared_points = 128;  // points that a warp prepares at a time
+constexpr int attention_warps = 4;    // the number of warps of a block
+constexpr int prepared_points = 128;  // the number of points that a warp prepares at a time
 
 /// The sizes that all blocks share.
 struct AttentionSizes {

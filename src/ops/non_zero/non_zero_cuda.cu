@@ -82,7 +82,7 @@ __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, 
 /// Returns one word of bits to each lane of a warp, which reads the elements of 32 words.
 template <class T>
 __device__ unsigned words_of(const T* x, std::int64_t first, std::int64_t elements) {
-  constexpr int loads = 8;  // elements that a lane loads before it uses them
+  constexpr int loads = 8;  // the number of elements that a lane loads before it uses them
   const int lane = static_cast<int>(threadIdx.x) % warp;
   unsigned own = 0;
   for (int word = 0; word < warp; word += loads) {

@@ -12,7 +12,7 @@ Status run(const Normalize& op, const Problem& problem, const Buffers& buffers, 
   if (Status status = plan_reduction(extents, op.axes(extents.rank()), plan); !status.ok()) return status;
   const auto* weights = static_cast<const float*>(buffers.inputs[1]);
   const std::int64_t per_channel =
-      plan.reduced_count / std::max<std::int64_t>(extents[1], 1);  // consecutive elements of a vector with one factor
+      plan.reduced_count / std::max<std::int64_t>(extents[1], 1);  // the number of consecutive elements with one factor
   const auto weight = [&](std::int64_t i) {
     return static_cast<double>(weights[op.channel_shared ? 0 : i / per_channel]);
   };

@@ -15,8 +15,10 @@ namespace detail {
 struct RowsPolicy {
   static constexpr int threads = 256;
   static constexpr int warps = threads / 32;
-  static constexpr int slots = 2;       ///< The number of vectors that a thread loads at a time.
-  static constexpr int steps = 8;       ///< The maximum number of vectors of a thread in a row.
+  static constexpr int slots = 2;  ///< The number of vectors that a thread loads at a time.
+  /// The maximum number of 16-byte vectors that one lane stores in one part of a row. Longer rows are divided into
+  /// parts, one per warp.
+  static constexpr int steps = 8;
   static constexpr int entries = 1024;  ///< The largest size of the table of elements around a border.
 };
 

@@ -242,8 +242,8 @@ __global__ void align_samples(const T* x, const T* rois, const std::int64_t* bat
   const SampleRange rows = range_of(row_axis, sizes.rows, row_of_bins);
   const SampleRange columns = range_of(column_axis, sizes.columns, column_of_bins);
   float result = is_mean ? 0.F : -infinity;
-  int inside = 0;         // rows that have samples
-  int inside_of_row = 0;  // samples of the last such row
+  int inside = 0;         // the number of rows that have samples
+  int inside_of_row = 0;  // the number of samples in the last of these rows
   for (int i = rows.first; i < rows.end; ++i) {
     const Sample row = sample_at(row_axis, sizes.rows, row_of_bins, i);
     if (!row.is_inside) continue;

@@ -32,7 +32,7 @@ struct NestedLevelsPolicy {
   /// clusters would have to wait for the others.
   static constexpr int cluster_blocks = 3;
 #else
-  static constexpr int cluster_blocks = 1;  // no clusters
+  static constexpr int cluster_blocks = 1;  // 1 stands for no clusters
 #endif
   static constexpr std::int64_t long_plane = 262144;  ///< The size in bytes from which a cluster pools a plane.
 };
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? Nes
     pool_quarter_bins(const __grid_constant__ NestedLevelsPlan plan) {
   if constexpr (Cluster && !compiles_clusters) return;
   constexpr int K = Cluster ? NestedLevelsPolicy::loads : NestedLevelsPolicy::bin_loads;
-  constexpr int bins = Cluster ? 16 / max_cluster : 16;  // bins of a block
+  constexpr int bins = Cluster ? 16 / max_cluster : 16;  // the number of bins of a block
   constexpr int threads = NestedLevelsPolicy::bin_threads / bins;
   __shared__ float partials[bins][threads / 32];
   __shared__ float fourths[16];

@@ -174,7 +174,7 @@ __device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned
 /// Starts the copies of all planes of a block to shared memory. Returns the byte at which the first plane begins.
 template <class T>
 __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* staged) {
-  constexpr int bytes = 16;  // bytes of a copy
+  constexpr int bytes = 16;  // the number of bytes of a copy
   const std::int64_t plane_bytes = std::int64_t{plan.height} * plan.width * static_cast<int>(sizeof(T));
   const std::int64_t begin = first * plane_bytes;
   const int before = static_cast<int>(begin & (bytes - 1));
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
 
   // A warp reduces one bin along the rows, so that its lanes do not diverge.
   const int slots = planes * row_cells;
-  const int log2_slots = 5 - plan.log2_bin_lanes;  // slots of a warp
+  const int log2_slots = 5 - plan.log2_bin_lanes;  // the logarithm of the number of slots of a warp
   const int lane = static_cast<int>(threadIdx.x) & ((1 << plan.log2_bin_lanes) - 1);
   const int work = ((slots + (1 << log2_slots) - 1) >> log2_slots) * pyramid.axis_bins;
   for (int task = static_cast<int>(threadIdx.x) / 32; task < work; task += threads / 32) {
@@ -344,7 +344,7 @@ template <class T, int N, class Reduce, bool Staged>
   using Policy = PlanesPolicy;
   using Stored = typename Reduce::template Stored<T>;
   const int row_cells = pyramid.axes.rows.cells;
-  const int strips = row_cells * pyramid.axis_bins;  // of one plane
+  const int strips = row_cells * pyramid.axis_bins;  // the number of strips of one plane
   PlanesPlan plan{.x = x,
                   .y = y,
                   .partials = partials,

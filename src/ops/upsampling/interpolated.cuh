@@ -48,7 +48,7 @@ template <class T, int Taps, int V>
 __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 : 1)
     interpolated(const T* x, T* y, const UpsamplingTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;
-  constexpr int behind = Taps / 2;  // taps after the position
+  constexpr int behind = Taps / 2;  // the number of taps after the position
   const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * interpolated_threads + threadIdx.x;
   if (item >= task.items) return;
   const Share share = Share::of(item, task);

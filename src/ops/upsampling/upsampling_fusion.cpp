@@ -142,11 +142,12 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
 /// The shape of the weights of a deconvolution along one axis.
 enum class Kernel {
   repeat,          ///< A window of f ones, which repeats elements: nearest.
-  linear_even,     ///< 2f numbers that decrease linearly from the middle, with f even: half_pixel.
-  linear_centered  ///< 2f - 1 numbers that decrease linearly from 1 in the middle: asymmetric.
+  linear_even,     ///< 2f weights that decrease linearly from the middle, with f even: half_pixel.
+  linear_centered  ///< 2f - 1 weights that decrease linearly from 1 in the middle: asymmetric.
 };
 
-/// Returns weight i of a kernel: it falls off linearly with the distance from the middle.
+/// Returns the weight at index i of a kernel with `size` weights: 1 for Kernel::repeat, otherwise
+/// 1 - |i - (size - 1) / 2| / factor.
 double expected_weight(Kernel kernel, std::int64_t size, std::int64_t factor, std::int64_t i) {
   if (kernel == Kernel::repeat) return 1;
   const double middle = static_cast<double>(size - 1) / 2;

@@ -124,7 +124,7 @@ std::vector<FrozenSize> find_frozen_sizes(const onnx::Model& model,
     infer_shapes(declared);
     return find_frozen_sizes(declared, dynamic);
   } catch (const Error&) {
-    return find_frozen_sizes(onnx::Model(), dynamic);  // a file that cannot be read without the shapes declares none
+    return find_frozen_sizes(onnx::Model(), dynamic);  // a file that needs the shapes declares no frozen sizes
   }
 }
 

@@ -69,7 +69,7 @@ std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto target = constant ? constant->ints() : std::nullopt;
   if (!target || std::any_of(target->begin(), target->end(), [](std::int64_t n) { return n < 1; })) return std::nullopt;
-  std::int64_t before = 1;  // elements of one item that lie before the batch
+  std::int64_t before = 1;  // the number of elements of one item that lie before the batch
   std::int64_t count = 1;
   bool found = false;
   for (const Dim& dim : *node.input(0)->shape) {

@@ -29,8 +29,8 @@
 namespace graft::passes {
 namespace {
 
-constexpr std::size_t most_nodes = 256;          // of one movement; larger regions are not padding
-constexpr std::int64_t most_elements = 1 << 24;  // of x or y in a run
+constexpr std::size_t most_nodes = 256;          // the most nodes of one movement; larger regions are not padding
+constexpr std::int64_t most_elements = 1 << 24;  // the most elements of x or y in a run
 
 /// Returns whether a node only moves elements. Pad counts as such: a run on numbered elements distinguishes the
 /// constants that it fills in from moved elements.
@@ -360,8 +360,8 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   return learned;
 }
 
-/// Returns whether an axis of one element at all sizes is repeated, which is a broadcast, and neither padding nor
-/// upsampling.
+/// Returns whether the movement repeats an axis that had size 1 in every run. Such a movement is a broadcast and is not
+/// matched as padding or upsampling.
 bool broadcasts(const std::vector<AxisMaps>& runs) {
   for (std::size_t axis = 0; axis < runs[0].axes.size(); ++axis) {
     const bool always_one = std::all_of(runs.begin(), runs.end(), [&](const AxisMaps& run) {
@@ -482,7 +482,7 @@ class Finder {
   std::unordered_map<const onnx::Node*, std::size_t> order_;
   std::unordered_set<const onnx::Node*> taken_;
   std::size_t in_vain_ = 0;           // nodes in the regions that were run and not rewritten
-  std::size_t elements_learned_ = 0;  // in the results of all regions that were run
+  std::size_t elements_learned_ = 0;  // the elements in the results of all regions that were run
 };
 
 }  // namespace

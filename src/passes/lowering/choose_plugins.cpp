@@ -167,7 +167,7 @@ void choose_for_operator(Rewriter& rewriter, onnx::Node& node) {
       return;
     }
   }
-  node.metadata.erase(std::string(onnx::reason_note));  // from an earlier conversion, perhaps with other options
+  node.metadata.erase(std::string(onnx::reason_note));  // the note of an earlier conversion, perhaps with other options
   const std::string reason = mode == Plugins::never
                                  ? "no plugins were requested, but standard operators cannot replace this node"
                                  : reason_for_plugin(node);

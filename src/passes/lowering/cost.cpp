@@ -46,7 +46,7 @@ std::optional<std::int64_t> operations_of(const onnx::Node& node, std::optional<
   }
   if (node.is("Conv")) return twice(written, elements_from(node.input(1), 1));
   if (node.is("ConvTranspose")) return twice(elements_of(a), elements_from(node.input(1), 1));
-  if (node.is("GridSample")) return twice(written, 4);  // four neighbors, weighted
+  if (node.is("GridSample")) return twice(written, 4);  // each element is a weighted sum of four neighbors
   if (has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape)) return 0;
   if (has_trait(node, onnx::trait::reduction) || onnx::is_any_of(node, {"ArgMax", "ArgMin", "TopK"})) {
     return elements_of(a);

@@ -25,9 +25,10 @@ struct Transform {
   std::int64_t axis = 0;
   std::int64_t size = 0;    ///< The length of the signal.
   std::int64_t length = 0;  ///< The length of the transform.
-  std::int64_t rows = 0;    ///< The numbers of the signal that enter the product.
+  /// The number of signal elements that the MatMul reads: `size`, cropped to what the transform needs.
+  std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t parts_in = 1;  ///< 2 if the numbers are complex.
+  std::int64_t parts_in = 1;  ///< 2 if the elements are complex.
   std::int64_t parts_out = 2;
   bool inverse = false;
   bool onesided = false;

@@ -228,7 +228,7 @@ html::Report page_of_operators(const OperatorTimes& times) {
       {.key = short_of, .mark = "!", .title = "falls short", .meaning = "of at least one target", .tone = Tone::amber},
       {.key = failed, .mark = "✕", .title = failed, .meaning = "did not run", .tone = Tone::red, .is_problem = true}};
   const std::vector<Series> series = series_of(times.results);
-  std::vector<std::pair<std::string, std::vector<CaseTimes>>> operators;  // in the order in which they were timed
+  std::vector<std::pair<std::string, std::vector<CaseTimes>>> operators;  // the order is the order of timing
   for (const CaseTimes& row : times.results) {
     auto same =
         std::find_if(operators.begin(), operators.end(), [&](const auto& each) { return each.first == row.op; });

@@ -71,7 +71,7 @@ template <class T>
   return json;
 }
 
-/// Whether a std::optional has no value, or a list no element.
+/// Returns whether a std::optional has no value, or a list no element.
 template <class T>
 [[nodiscard]] bool is_empty(const T& value) {
   if constexpr (requires { value.has_value(); }) {

@@ -138,7 +138,7 @@ class InputStatistics {
   Window window_;
   std::int64_t groups_;
   std::int64_t size_;
-  std::vector<Eigen::MatrixXf> covariance_;  // sums of products, in the lower half
+  std::vector<Eigen::MatrixXf> covariance_;  // the sums of products are in the lower half
   std::vector<Eigen::VectorXd> sums_;
   std::int64_t count_ = 0;
   std::uint32_t scattered_ = 0;

@@ -167,7 +167,7 @@ Side source_of(const NodePlans& plans, bool typed_io, const onnx::Value& value,
 
 Side wanted_by(const NodePlans& plans, const onnx::Use& use) {
   const auto found = plans.find(use.node);
-  if (found == plans.end()) return Side::f32;  // a node in an inner graph
+  if (found == plans.end()) return Side::f32;  // a node in an inner graph has no plan
   const NodePlan& plan = found->second;
   if (use.node->is("Cast") || plan.type == NodeType::none) return Side::either;
   if (plan.type == NodeType::kept || !plan.inputs.at(use.index)) return Side::f32;
@@ -280,7 +280,7 @@ NodePlan plan_node(const onnx::Node& node, const TypedOptions& options, const Re
 }
 
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io) {
-  std::set<const onnx::Node*> from;  // nodes whose inputs are f32
+  std::set<const onnx::Node*> from;  // the nodes whose inputs are f32
   const auto reads_f32 = [&](const onnx::Node& node, const NodePlan& plan) {
     for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
       if (plan.inputs[i] && source_of(plans, typed_io, *node.inputs[i], from) == Side::narrow) return false;

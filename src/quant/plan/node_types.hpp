@@ -35,14 +35,14 @@ using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 /// Returns the plan of a node by itself. Nodes in `known` are refused in the type, and stay in f32.
 [[nodiscard]] NodePlan plan_node(const onnx::Node& node, const TypedOptions& options, const RefusedNodes& known);
 
-/// Decides the type of nodes that work in any type, so that no cast is followed by one back. `nodes` are all nodes of
-/// the graph, in its order.
+/// Decides the type of nodes that work in any type, so that no Cast is followed by its inverse Cast. `nodes` are all
+/// nodes of the graph, in its order.
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io);
 
-/// A constant in the narrow type, and the numbers that the type cannot represent.
+/// A constant in the narrow type, and the elements that the type cannot represent.
 struct ConstantFit {
-  double beyond = 0;     ///< A number beyond the range of the type, or 0 if no number is.
-  double vanishing = 0;  ///< A number that becomes 0 in the type, if all numbers become 0; otherwise 0.
+  double beyond = 0;     ///< An element beyond the range of the type; 0 if all elements are within it.
+  double vanishing = 0;  ///< An element that becomes 0 in the type, if all elements become 0; otherwise 0.
   /// The converted constant. Numbers beyond the range become the largest number of the type, and vanishing numbers the
   /// smallest.
   onnx::TensorData converted{};

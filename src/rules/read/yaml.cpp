@@ -14,7 +14,7 @@ namespace {
 
 RuleValue::Data scalar_of(const YAML::Node& node) {
   const std::string& text = node.Scalar();
-  if (node.Tag() == "!") return text;  // in quotes
+  if (node.Tag() == "!") return text;  // a quoted scalar is a string
   if (text == "true") return std::int64_t{1};
   if (text == "false") return std::int64_t{0};
   if (const auto integer = to_integer(text)) return *integer;

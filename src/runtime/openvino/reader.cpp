@@ -175,7 +175,7 @@ class OperatorNode : public ov::op::Op {
     }
     const std::vector<TensorDesc> source_descs = describe_all(sources, types.inputs);
 
-    std::vector<Extents> result_extents;  // allocated at the upper bound if sizes depend on data
+    std::vector<Extents> result_extents;  // the upper bounds if sizes depend on data
     require(infer_extents(op(), source_descs, result_extents, shape_values));
     const bool has_data_sizes = op().type().size_output_count() > 0;
     ov::TensorVector results;

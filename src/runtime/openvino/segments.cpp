@@ -53,8 +53,8 @@ std::vector<std::size_t> find_cuts(const std::vector<std::shared_ptr<ov::Node>>&
     for (const auto& input : operations[place]->input_values()) last_use[input.get_node()] = place;
   }
   std::vector<std::size_t> cuts;
-  std::vector<std::size_t> ending(operations.size(), 0);  // number of operations whose last reader is at this index
-  std::size_t waiting = 0;                                // number of operations with readers further on
+  std::vector<std::size_t> ending(operations.size(), 0);  // the number of operations whose last reader is at this index
+  std::size_t waiting = 0;                                // the number of operations with later readers
   std::size_t begin = 0;
   for (std::size_t place = 0; place < operations.size(); ++place) {
     waiting -= ending[place];

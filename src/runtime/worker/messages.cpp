@@ -221,7 +221,7 @@ ModelMessage encode(const onnx::Model& model, const CompileOptions& options, std
 TensorMessage::TensorMessage(const TensorMap& tensors) {
   BodyWriter writer;
   std::vector<std::size_t> ends;  // offsets at which headers end; the elements of a tensor follow each
-  std::size_t elements = 0;       // bytes of the elements of all tensors so far
+  std::size_t elements = 0;       // the bytes of the elements of all tensors so far
   writer.number(tensors.size());
   for (const auto& [name, tensor] : tensors) {
     writer.bytes(name, elements);

@@ -440,7 +440,7 @@ TEST(ShapeInputs, AHostThatCallsAsTensorRTDoesBuildsThem) {
                                  "`tensorrt_plugin_shape_input_indices` of the node must list them")));
 }
 
-/// Only getOutputShapes receives shape inputs (TensorRT-RTX 1.7).
+/// TensorRT-RTX 1.7 passes shape inputs to getOutputShapes only, not to the kernels.
 TEST(ShapeInputs, AreNoneOfTheKernels) {
   const Log log;
   Made<Tiled> made;

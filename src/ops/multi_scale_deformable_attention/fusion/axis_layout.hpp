@@ -42,7 +42,7 @@ class AxisLayout {
 
   [[nodiscard]] const Axes& axes() const { return axes_; }
   [[nodiscard]] const Starts& starts() const { return starts_; }
-  /// Whether two layouts place the same elements at the same positions.
+  /// Returns whether two layouts place the same elements at the same positions.
   friend bool operator==(const AxisLayout&, const AxisLayout&) = default;
 
  private:
@@ -54,7 +54,7 @@ class AxisLayout {
   [[nodiscard]] std::optional<AxisLayout> after_split(const onnx::Node& node, const onnx::Value& output) const;
   [[nodiscard]] std::optional<AxisLayout> after_gather(const onnx::Node& node, const onnx::Value& output) const;
 
-  Axes axes_;  // without factors of size 1, and with neighboring factors joined
+  Axes axes_;  // has no factors of size 1; neighboring factors are joined
   Starts starts_{};
 };
 
