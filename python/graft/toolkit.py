@@ -728,7 +728,7 @@ def _listed(words: str | Sequence[str]) -> list[str]:
     return [words] if isinstance(words, str) else list(words)
 
 
-# How the arguments of these names are handed to the extension; all others are handed over as they are.
+# How the arguments of these names are handed to the extension; all other arguments are handed over as they are.
 _CONVERSIONS: dict[str, Callable[[Any], object]] = {
     **dict.fromkeys(("keep", "only", "without", "targets", "improve"), _listed),
     **dict.fromkeys(("folder", "rules", "reduce", "recipe", "cache", "state", "timing_cache"), _path),

@@ -24,7 +24,7 @@ using Ints = std::vector<std::int64_t>;
 /// Returns the tensor with other dimensions. Throws Error if these do not have the same number of elements.
 [[nodiscard]] onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims);
 
-/// The remaining bytes for constants that a reader computes from a few numbers in a file: tables of indices, boxes,
+/// The remaining bytes for constants that a reader computes from a few values in a file: tables of indices, boxes,
 /// cosines. All nodes of a network share the budget, so that a small file cannot exhaust the memory.
 struct ConstantBudget {
   static constexpr std::int64_t all = std::int64_t{32} << 20U;

@@ -94,7 +94,7 @@ Findings find_in_nodes_and_functions(const onnx::Model& model) {
   return find_in(whole);
 }
 
-/// Returns at most `most` of the words, and the number of the others.
+/// Returns at most `most` of the words, and the number of the remaining words.
 std::string list(std::vector<std::string> words, std::string_view others) {
   constexpr std::size_t most = 5;
   const std::size_t more = words.size() - std::min(words.size(), most);

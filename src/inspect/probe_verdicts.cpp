@@ -478,7 +478,8 @@ FailingPart write_part(const TensorRTProbe& probe, const Failure& failure, const
   return written;
 }
 
-/// Writes the smallest part of each failure: the worst to `file`, the others to numbered files in the same folder.
+/// Writes the smallest part of each failure: the worst part to `file`, the other parts to numbered files in the same
+/// folder.
 void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRanges& ranges, const std::string& file,
             ProbeSummary& answer) {
   const std::vector<Failure> failures = failures_of(report);

@@ -385,7 +385,7 @@ std::string TensorRTProbe::printed_of(const onnx::Node& node, const json& answer
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
-/// Parses the node with other numbers of inputs: fewer, or more by repeating the last one. Adds the numbers that the
+/// Parses the node with other counts of inputs: fewer, or more by repeating the last one. Adds the numbers that the
 /// plugin accepts to the reason.
 void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;

@@ -271,7 +271,7 @@ Form form_of_size(const Value& size, const Value& source) {
           advice};
 }
 
-/// Returns the value that a body receives in each step and from whose numbers an index in the computation of `size`
+/// Returns the value that a body receives in each step and from whose elements an index in the computation of `size`
 /// follows, or null. TensorRT builds a size from the index of any other tensor.
 const Value* find_step_of_index(const Value& size) {
   std::vector<const Value*> indices;
@@ -382,7 +382,7 @@ bool is_another_size(const Dim& then, const Dim& now) {
   return true;
 }
 
-/// Returns whether a body returns a Concat of a tensor that it receives and of others: the tensor grows.
+/// Returns whether a body returns a Concat of a tensor that it receives and of other tensors: the tensor grows.
 bool is_longer(const Value* received, const Value* returned) {
   const Node* concat = returned == nullptr ? nullptr : returned->producer;
   if (received == nullptr || concat == nullptr || !concat->is("Concat") || concat->inputs.size() < 2) return false;

@@ -12,7 +12,7 @@
 namespace graft {
 
 /// The sizes of blocks and the work per thread, tuned on an H100. `in_warp`, `in_half_warp`, `in_block` and `most` are
-/// the numbers of vectors that a thread holds in registers.
+/// the counts of vectors that a thread holds in registers.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
   static constexpr int in_half_warp = 4;  ///< Used for rows of 33 to 64 vectors, in tensors that fill the GPU.

@@ -19,7 +19,7 @@ struct Strided {
   std::int64_t kept_count;
   std::int64_t reduced_count;
   int splits = 1;  ///< The number of blocks that share the elements of a vector.
-  /// The partial sums of these blocks: a row of `splits` numbers for each vector of the tensor.
+  /// The partial sums of these blocks: a row of `splits` sums for each vector of the tensor.
   float* partials = nullptr;
 };
 

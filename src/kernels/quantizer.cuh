@@ -19,10 +19,10 @@ class Quantizer {
     most_ = 256 * scale;  // Larger values saturate.
   }
 
-  /// Returns four numbers as i8 in one word.
+  /// Returns four values as i8 in one word.
   [[nodiscard]] __device__ unsigned four(const float* values) const {
     float rounded[4];
-    if (reciprocal_ == 0) {  // One branch serves all four numbers.
+    if (reciprocal_ == 0) {  // One branch serves all four values.
 #pragma unroll
       for (int i = 0; i < 4; ++i) rounded[i] = divided(values[i]) + kernels::rounder;
     } else {

@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(scatter_threads)
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
 }
 
-/// Copies data to y. A thread copies N numbers, or one of the remaining numbers. With a state, it also searches for
-/// numbers whose order matters.
+/// Copies data to y. A thread copies N elements, or one of the remaining elements. With a state, it also searches for
+/// elements whose order matters.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     copy_numbers(const T* data, T* y, std::int64_t count, ExtremesState* state) {

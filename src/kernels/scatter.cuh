@@ -131,7 +131,7 @@ template <class RowOf>
   return reduce_in_order(task, context);
 }
 
-/// Checks that the numbers of rows and updates fit into 31 bits.
+/// Checks that the counts of rows and updates fit into 31 bits.
 template <class Definition>
 [[nodiscard]] Status fits_counts(const Problem& problem) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();

@@ -1,6 +1,6 @@
 // Minima and maxima of floating-point numbers with atomics. The result does not depend on the order of updates, except
 // for NaN, which a later number replaces, and for zeros of both signs, of which the last one counts. The updates are
-// therefore reduced into y in any order, while the kernels search for such numbers. If there are any, the last kernel
+// therefore reduced into y in any order, while the kernels search for such elements. If there are any, the last kernel
 // computes y again with regard to the position of each update.
 #pragma once
 
@@ -120,7 +120,7 @@ struct OrderedExtremes {
   }
 };
 
-/// Computes y again if there are numbers whose order matters, and returns immediately otherwise. Parts are assigned in
+/// Computes y again if there are elements whose order matters, and returns immediately otherwise. Parts are assigned in
 /// order, so a block waits only for parts that are done or in progress, whichever blocks run at the same time.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)

@@ -43,7 +43,7 @@ struct ScatterTask {
 
 /// The state that the kernels for minima and maxima with atomics share.
 struct ExtremesState {
-  /// The value 1 if there are numbers whose order matters: NaN, or zeros that may differ in their sign.
+  /// The value 1 if there are elements whose order matters: NaN, or zeros that may differ in their sign.
   unsigned has_order;
   unsigned begun;                                 ///< The number of parts that blocks have begun, if the order matters.
   unsigned ended[ExtremesPlan::state_words - 2];  ///< The number of parts of each step that are done.
@@ -54,7 +54,7 @@ struct ExtremesState {
   return number != number || __float_as_uint(number) == 0x80000000U;
 }
 
-/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also searches for numbers whose
+/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also searches for elements whose
 /// order matters.
 [[nodiscard]] Status copy_data(const ScatterTask& task, ExtremesState* state, const CudaContext& context);
 

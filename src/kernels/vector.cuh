@@ -52,7 +52,7 @@ namespace kernels {
 inline constexpr float rounder = 12582912.F;
 inline constexpr unsigned rounder_bits = 0x4B400000U;
 
-/// Converts four i8 numbers to float.
+/// Converts four i8 elements to float.
 __device__ inline void unpack_i8(unsigned word, float* values) {
   const unsigned biased = word ^ 0x80808080U;
 #pragma unroll
@@ -69,7 +69,7 @@ __device__ inline unsigned saturate_i8(const int* steps) {
   return all;
 }
 
-/// Converts four rounded numbers of steps to i8. Each is passed as steps + rounder, and none may be NaN.
+/// Converts four rounded step counts to i8. Each is passed as steps + rounder, and none may be NaN.
 __device__ inline unsigned pack_i8(const float* rounded) {
   int steps[4];
 #pragma unroll
@@ -77,7 +77,7 @@ __device__ inline unsigned pack_i8(const float* rounded) {
   return saturate_i8(steps);
 }
 
-/// Rounds four numbers of steps to i8: to nearest, ties to even, saturated. NaN becomes 0. From compute capability 8.6
+/// Rounds four step counts to i8: to nearest, ties to even, saturated. NaN becomes 0. From compute capability 8.6
 /// on, each pair takes one instruction (F2IP), which ran at half the speed of a multiplication or better on an H200.
 __device__ inline unsigned round_to_i8(const float* values) {
   int steps[4];
@@ -86,7 +86,7 @@ __device__ inline unsigned round_to_i8(const float* values) {
   return saturate_i8(steps);
 }
 
-/// Converts four numbers of steps to i8. Each is passed as a fraction of the way from -128 to 127, and none may be NaN;
+/// Converts four step counts to i8. Each is passed as a fraction of the way from -128 to 127, and none may be NaN;
 /// fractions outside of 0 to 1 are clamped at no cost. Rounding leaves the step plus 128 in the low byte. For another
 /// range, `span` is its length, and `base` is its first step plus 128 plus `rounder`.
 __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, float base = rounder) {
@@ -141,7 +141,7 @@ struct Vector {
   /// so that they do not displace lines that are still being filled.
   __device__ void store_streaming(T* address) const { __stcs(reinterpret_cast<Raw*>(address), raw); }
 
-  /// Converts the elements to float; i8 is converted to numbers of steps.
+  /// Converts the elements to float; i8 is converted to step counts.
   __device__ void unpack(float (&values)[N]) const {
     if constexpr (N == 1) {
       values[0] = static_cast<float>(raw);
@@ -165,7 +165,7 @@ struct Vector {
     }
   }
 
-  /// Converts floats to elements; i8 is converted from numbers of steps.
+  /// Converts floats to elements; i8 is converted from step counts.
   [[nodiscard]] __device__ static Vector pack(const float (&values)[N]) {
     if constexpr (N == 1 && std::is_same_v<T, std::int8_t>) {
       return {quantize_device(values[0], 1.F)};

@@ -1,4 +1,4 @@
-// The bytes of a tensor: a part of a larger block, or packed numbers.
+// The bytes of a tensor: a part of a larger block, or packed elements.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace graft::onnx {
   return {std::make_shared<const Bytes>(bytes), std::span(bytes.data(), bytes.size()).subspan(begin, count)};
 }
 
-/// Returns the numbers as bytes, after converting each number to `Stored`.
+/// Returns the values as bytes, after converting each value to `Stored`.
 template <class Stored, class Numbers>
 std::string pack(const Numbers& numbers) {
   std::string bytes(static_cast<std::size_t>(numbers.size()) * sizeof(Stored), '\0');

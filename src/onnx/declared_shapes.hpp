@@ -20,7 +20,7 @@ struct ContradictedShape {
 /// must be unchanged since it was read, without inferred shapes.
 [[nodiscard]] std::vector<ContradictedShape> contradicted_shapes(const Model& model);
 
-/// Returns a warning for each of the first five such tensors, and one warning with the number of the others.
+/// Returns a warning for each of the first five such tensors, and one warning with the number of the remaining tensors.
 [[nodiscard]] std::vector<std::string> contradicted_shape_warnings(const Model& model);
 
 /// Throws Error for an input of unknown rank, naming the setting that defines the sizes of inputs.

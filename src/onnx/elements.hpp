@@ -65,7 +65,7 @@ bool for_each_int(const TensorData& tensor, F&& f) {
   }
 }
 
-/// Calls `f` with each element of a tensor of numbers, in order. f16, bf16 and f8e4m3fn are passed as float, which
+/// Calls `f` with each element of a numeric tensor, in order. f16, bf16 and f8e4m3fn are passed as float, which
 /// represents them exactly, and all other types are passed unchanged. Returns false for types that TensorData::numbers
 /// does not support.
 template <class F>

@@ -25,7 +25,7 @@ namespace graft::onnx {
 
 /// A region of a graph: the nodes that compute some values, and the values at which the region begins.
 struct GraphRegion {
-  /// The nodes of the region. The last one computes the first output; the others need not be in topological order.
+  /// The nodes of the region. The last one computes the first output; the other nodes need not be in topological order.
   std::vector<const Node*> nodes;
   /// The values that the region reads from outside, without constants and duplicates.
   std::vector<const Value*> inputs;

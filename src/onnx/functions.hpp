@@ -33,7 +33,7 @@ std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 /// Replaces one call with the body of a function, without comparing opsets. Returns the new nodes.
 std::vector<Node*> inline_call(Node& call, const FunctionDefinition& function);
 
-/// Throws Error naming a function that calls itself, directly or through others.
+/// Throws Error naming a function that calls itself, directly or through other functions.
 void check_function_calls(const Model& model);
 
 /// Removes the functions that no node calls, directly or through another function. Returns the number of removed
@@ -115,7 +115,7 @@ std::vector<Node*> attach_functions(Model& model);
 std::size_t detach_functions(Model& model, const std::function<bool(const OperatorType&)>& has_plugin = nullptr);
 
 /// Replaces nodes under drop-in names (LReLU_TRT) by nodes of the operators that stand in for them. Returns their
-/// number. Runs infer_shapes if a node leaves out an input before others and the type of that input is unknown.
+/// number. Runs infer_shapes if a node leaves out an input before a later input and the type of that input is unknown.
 std::size_t adopt_drop_ins(Model& model);
 
 /// Arranges the inputs of a node under a drop-in name in the order of its operator. An input that is left out before

@@ -177,7 +177,7 @@ class Reader {
                      fmt::join(proto.dims(), ", "), to_string(static_cast<ElementType>(proto.data_type())), wanted));
   }
 
-  /// Reads the typed fields (float_data and the others), of which there are fewer than element types.
+  /// Reads the typed fields (such as float_data), of which there are fewer than element types.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
     static_cast<void>(count_bytes(type, elements, what));  // Checks that the parts of complex numbers can be counted.

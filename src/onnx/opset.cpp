@@ -304,7 +304,7 @@ class Raiser {
       node.attributes.erase("spatial");
       keep_first_output(node, "its training outputs are");
     } else if (type == "Dropout") {
-      // Before opset 10 the mask contained numbers, and it was undefined if nothing was dropped.
+      // Before opset 10 the mask contained floating-point values, and it was undefined if nothing was dropped.
       if (crosses(10)) keep_first_output(node, "its mask is");
     } else if (type == "Upsample") {
       if (crosses(10)) raise_resize(node);

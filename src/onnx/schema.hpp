@@ -98,7 +98,7 @@ inline constexpr Traits elementwise = 1U << 3U;
 inline constexpr Traits broadcasting = 1U << 4U;
 /// The order of the inputs does not matter.
 inline constexpr Traits commutative = 1U << 5U;
-/// The operator reduces all numbers along `axes` to one, and has the attribute `keepdims`.
+/// The operator reduces all elements along `axes` to one, and has the attribute `keepdims`.
 inline constexpr Traits reduction = 1U << 6U;
 /// The operator computes different results each time.
 inline constexpr Traits random = 1U << 7U;

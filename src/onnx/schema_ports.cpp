@@ -1,4 +1,4 @@
-// Compares nodes with the numbers of inputs and outputs, and with the attributes, in the schemas of ONNX.
+// Compares nodes with the counts of inputs and outputs, and with the attributes, in the schemas of ONNX.
 #include "onnx/schema_ports.hpp"
 
 #include <fmt/format.h>

@@ -32,8 +32,8 @@ struct CutMessage {
 };
 
 /// Cuts fields that `fields` marks as wire_data out of a message, if they take 256 bytes or more and occur once in
-/// their message. Copies only the rest. Drops piece fields that the message already has. Returns nothing for a message
-/// that is not a protobuf, or that is nested deeper than protobuf allows.
+/// their message. Copies only the bytes of the other fields. Drops piece fields that the message already has. Returns
+/// nothing for a message that is not a protobuf, or that is nested deeper than protobuf allows.
 [[nodiscard]] std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields);
 
 /// Returns the smallest size that a message can have had before it was truncated, computed from the field that its last

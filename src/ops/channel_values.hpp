@@ -18,7 +18,7 @@ namespace graft::ops {
           .extents = {values.empty() ? count : static_cast<std::int64_t>(values.size())}};
 }
 
-/// Fills `bytes` with the attribute's numbers, or with `otherwise` for every element if the attribute is empty.
+/// Fills `bytes` with the attribute's values, or with `otherwise` for every element if the attribute is empty.
 inline void fill_channel_values(const std::vector<float>& values, float otherwise, const TensorDesc& desc,
                                 std::byte* bytes) {
   auto* numbers = reinterpret_cast<float*>(bytes);

@@ -68,7 +68,7 @@ double value_for(Fill fill, DType dtype, std::mt19937& random) {
   return 0;
 }
 
-/// Whether an element type stores plain integers, as opposed to quantized numbers.
+/// Whether an element type stores plain integers, as opposed to quantized values.
 template <class Element>
 inline constexpr bool is_plain_integer = std::integral<Element> && !std::same_as<Element, std::int8_t>;
 

@@ -32,8 +32,8 @@ enum class Fill : std::uint8_t {
   tiny,     ///< The values are so small that their squares underflow f32; for f16, they are subnormal numbers.
   special,  ///< The values are normally distributed, with NaN, infinities and both zeros interspersed.
   sparse,   ///< The values are normally distributed, with three of four elements replaced by a zero of either sign.
-  /// The first input is normally distributed with a mean of 1e4 (f16: 1e3, where numbers are 0.5 apart); further inputs
-  /// are normally distributed.
+  /// The first input is normally distributed with a mean of 1e4 (f16: 1e3, where neighboring values are 0.5 apart);
+  /// further inputs are normally distributed.
   offset,
 };
 

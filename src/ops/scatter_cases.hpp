@@ -9,7 +9,7 @@ namespace graft::ops {
 inline constexpr std::array scatter_types{DType::f32, DType::f16, DType::bf16, DType::i32, DType::i64};
 inline constexpr std::array scatter_reductions{"add", "mul", "min", "max"};
 
-/// Returns the absolute error of a sum of some twenty numbers of ordinary size when each addition rounds to the type.
+/// Returns the absolute error of a sum of some twenty values of ordinary size when each addition rounds to the type.
 [[nodiscard]] inline double error_in_any_order(DType dtype) {
   if (dtype == DType::f16) return 0.1;
   if (dtype == DType::bf16) return 0.8;

@@ -21,7 +21,7 @@ struct Pass {
   std::string_view why;  ///< The reason for its position.
   std::function<void(Rewriter&)> run = {};
   PassKind kind = PassKind::rewrite;
-  /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all others.
+  /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all other passes.
   std::string_view after = "remove_leftovers";
   /// Whether the pass runs in every round, as all passes of the pipeline do: they find nothing to rewrite in their own
   /// results. An extra pass may be about the original model alone, or may repeat its rewrites.
@@ -49,7 +49,8 @@ void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 void remove_empty_checks(Rewriter& rewriter);
 
-/// The pass that applies the fusions of loaded libraries of operators. Its near misses are reported before others.
+/// The pass that applies the fusions of loaded libraries of operators. Its near misses are reported before those of
+/// other passes.
 inline constexpr std::string_view library_pass = "fuse_library_operators";
 
 }  // namespace graft::passes

@@ -18,7 +18,7 @@ using report::RewriteReport;
 using report::RuleOutcome;
 
 /// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: near misses of
-/// patterns of the user's own libraries come first; among others, a larger matched share comes first.
+/// patterns of the user's own libraries come first; among other patterns, a larger matched share comes first.
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
 
 /// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules

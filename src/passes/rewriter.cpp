@@ -613,7 +613,7 @@ std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> 
 
 namespace {
 
-/// Returns a value as a string. Lists of more than a few numbers, such as weights, are shortened.
+/// Returns a value as a string. Lists of more than a few elements, such as weights, are shortened.
 std::string short_text(const AttributeValue& value) {
   const auto shortened = [&](const auto& list) {
     constexpr std::size_t few = 8;

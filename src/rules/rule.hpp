@@ -73,7 +73,7 @@ struct RuleValue {
 };
 
 [[nodiscard]] bool is_list(const RuleValue::Data& data);
-/// Returns the numbers of a value, one or a list, or nothing for strings.
+/// Returns the numbers in a value, which is a number or a list, or nothing for strings.
 [[nodiscard]] std::optional<std::vector<double>> to_numbers(const RuleValue::Data& data);
 
 /// Attributes by name, in the order of the file.

@@ -46,7 +46,7 @@ void fix_defaults(onnx::Model& model);
 /// does not exist.
 void add_extra_outputs(onnx::Model& model, const std::vector<std::string>& names);
 
-/// Returns the names of the outputs. Throws Error for an output that is not a tensor of numbers.
+/// Returns the names of the outputs. Throws Error for an output that is not a tensor of numeric elements.
 [[nodiscard]] std::vector<std::string> output_names(const onnx::Model& model);
 
 /// Throws Error for a model that Engine::evaluate_constant_graph cannot compute: one with inputs or random numbers.

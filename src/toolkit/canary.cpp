@@ -101,7 +101,7 @@ class CanaryRuns {
   [[nodiscard]] const std::vector<runtime::TensorMap>& runs() const { return runs_; }
 
  private:
-  /// Returns the values that depend on numbers in the inputs. Values that depend only on shapes of inputs are not
+  /// Returns the values that depend on elements of the inputs. Values that depend only on shapes of inputs are not
   /// compared: TensorRT folds them or holds them in host memory.
   [[nodiscard]] std::unordered_set<const onnx::Value*> depends_on_numbers() const {
     std::unordered_set<const onnx::Value*> found(parts_.model().graph().inputs().begin(),

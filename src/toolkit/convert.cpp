@@ -110,7 +110,7 @@ void compare_values(report::ConvertReport& report, const graft::onnx::Model& aft
     const graft::onnx::Model& before = model_of(report.original);
     verify::VerifyOptions common;
     common.shapes = fixed_sizes(before, after);
-    // The second run has large integers where the inputs allow it. A third run would only have other numbers, and each
+    // The second run has large integers where the inputs allow it. A third run would only have other values, and each
     // rewrite was proven on many.
     common.seeds = 2;
     common.threads = threads;

@@ -249,7 +249,7 @@ std::optional<fs::path> list_of(const fs::path& folder) {
   return list;
 }
 
-/// Replaces each character of a comment except line ends by a space, so that the numbers of lines stay the same.
+/// Replaces each character of a comment except line ends by a space, so that the line numbers stay the same.
 std::string without_comments(std::string text) {
   for (std::size_t begin = 0; (begin = text.find('/', begin)) != std::string::npos; ++begin) {
     const std::string_view mark = std::string_view(text).substr(begin, 2);

@@ -37,7 +37,7 @@ struct NodePort {
     return has_shared_type ? R"("T")"
                            : fmt::format("graft::DType::{}", dtype == DType::boolean ? "boolean" : to_string(dtype));
   }
-  /// Returns the C++ type of an element. Kernels compute 16-bit numbers through `Element`, the type of the constraint
+  /// Returns the C++ type of an element. Kernels compute 16-bit elements through `Element`, the type of the constraint
   /// T.
   [[nodiscard]] std::string_view element() const {
     if (has_shared_type) return "Element";
@@ -176,7 +176,7 @@ struct NodeMember {
   std::string member;
   std::string type;
   std::string value;
-  std::string enumeration = {};  ///< The definition of the enumeration of a string; empty for others.
+  std::string enumeration = {};  ///< The definition of the enumeration of a string; empty for other attributes.
 };
 
 std::string float_text(float value) {
@@ -212,7 +212,7 @@ NodeMember member_of(const std::string& attribute, const AttributeValue& value, 
     const std::string choice = identifier(*text);
     made.value = fmt::format("{}::{}", made.type, choice);
     made.enumeration = fmt::format(
-        "/// The strings that the attribute {0} may have. The node has {3}: add the others.\n"
+        "/// The strings that the attribute {0} may have. The node has {3}: add the other strings.\n"
         "enum class {1} : std::uint8_t {{ {2} }};\n"
         "constexpr std::array<graft::Choice<{1}>, 1> choices({1} /*tag*/) {{\n"
         "  return {{{{{{{3}, {1}::{2}}}}}}};\n"

@@ -32,7 +32,7 @@ using AttributeValue = std::variant<float, std::int64_t, std::string, std::vecto
 /// Returns the value as messages show it: `0.01`, `[1, 2]`, `"max"`.
 [[nodiscard]] std::string to_string(const AttributeValue& value);
 
-/// The numbers that an attribute may hold; for a list, the numbers of each element. NaN is never allowed.
+/// The values that an attribute may hold; for a list, the values of each element. NaN is never allowed.
 struct Range {
   double lowest = -std::numeric_limits<double>::infinity();
   double highest = std::numeric_limits<double>::infinity();
@@ -73,7 +73,8 @@ template <class Definition, class Value>
   return {name, member, doc, range, false};
 }
 
-/// Declares an attribute that every node must have. All others have the value of `Definition{}` as their default.
+/// Declares an attribute that every node must have. All other attributes have the value of `Definition{}` as their
+/// default.
 template <class Definition, class Value>
 [[nodiscard]] constexpr Attribute<Definition, Value> required_attribute(std::string_view name,
                                                                         Value Definition::*member, std::string_view doc,

@@ -8,9 +8,9 @@
 
 namespace graft {
 
-/// A number of 1 sign bit, 4 exponent bits with a bias of 7, and 3 mantissa bits. The largest is 448; normal numbers
-/// have steps of 1/8 of a power of two, and numbers below 2^-6 have steps of 2^-9. There is NaN and no infinity
-/// (Micikevicius et al. 2022, FP8 Formats for Deep Learning).
+/// A floating-point type of 1 sign bit, 4 exponent bits with a bias of 7, and 3 mantissa bits. The largest value is
+/// 448; normal values have steps of 1/8 of a power of two, and values below 2^-6 have steps of 2^-9. There is NaN and
+/// no infinity (Micikevicius et al. 2022, FP8 Formats for Deep Learning).
 struct Float8E4M3FN {
   static constexpr double largest = 448;
   std::uint8_t bits = 0;

@@ -131,7 +131,8 @@ struct TypeRow {
   constexpr TypeRow(Formats... row) : formats{Format(row)...}, count(sizeof...(row)) {}
 };
 
-/// The usual constraint T of operators on numbers: all formats that TensorRT offers to plugins, except f8e4m3fn.
+/// The usual constraint T of operators on numeric tensors: all formats that TensorRT offers to plugins, except
+/// f8e4m3fn.
 inline constexpr TypeConstraint every_format("T", DType::f32, DType::f16, DType::bf16, DType::i8,
                                              Format(DType::f16, Layout::hwc8), Format(DType::bf16, Layout::hwc8),
                                              Format(DType::i8, Layout::chw32));

@@ -1,4 +1,4 @@
-// The comparison of two tensors: the numbers that all reports on values show.
+// The comparison of two tensors: the figures that all reports on values show.
 #pragma once
 
 #include <cmath>
@@ -91,7 +91,7 @@ struct Tolerance {
 };
 
 /// The comparison of two tensors along an axis whose size depends on rounding, for example because elements are
-/// selected by a threshold. The order of the numbers along this axis is ignored. The integers of one position on the
+/// selected by a threshold. The order of the elements along this axis is ignored. The integers of one position on the
 /// axis are compared together, such as the row and the column that NonZero returns; real numbers are compared
 /// separately for each slice of the other axes.
 struct SelectionDifference {
@@ -218,8 +218,8 @@ struct OutputFigures {
   bool is_real = false;  ///< Whether the elements are real numbers, as opposed to integers or booleans.
   std::string incomparable;
 
-  long double signal = 0;  ///< The signal: the sum of the squares of the finite numbers of the output in f32.
-  long double noise = 0;   ///< The noise: the sum of the squared errors of these numbers.
+  long double signal = 0;  ///< The signal: the sum of the squares of the finite elements of the output in f32.
+  long double noise = 0;   ///< The noise: the sum of the squared errors of these elements.
 
   [[nodiscard]] bool is_not_real() const { return !is_real; }
 

@@ -243,7 +243,7 @@ struct TrialProgress {
   double seconds = 0;
 };
 
-/// The numbers of parses and builds, and the time they took.
+/// The counts of parses and builds, and the time they took.
 struct TrialCounts {
   std::size_t parses = 0;
   std::size_t builds = 0;

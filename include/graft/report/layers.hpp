@@ -28,7 +28,7 @@ enum class MatchedBy : std::uint8_t {
   name,       ///< Both have the same name.
   origin,     ///< The rewrite that created one tensor recorded that it replaces the other.
   structure,  ///< Both are computed by the same operator from corresponding tensors.
-  values,     ///< Both have the same numbers, possibly in another order.
+  values,     ///< Both have the same elements, possibly in another order.
 };
 
 /// Returns the name: "input", "output", "name", "origin", "structure" or "values".
@@ -44,7 +44,7 @@ enum class MatchedBy : std::uint8_t {
   return "";
 }
 
-/// The range of a tensor's numbers, and their sums.
+/// The range of a tensor's elements, and their sums.
 struct TensorRange {
   std::int64_t count = 0;  ///< Number of elements.
   std::int64_t nan = 0;
@@ -82,7 +82,7 @@ struct TensorRange {
   }
 };
 
-/// The effect of rounding a tensor's numbers to a type, without any other error.
+/// The effect of rounding a tensor's elements to a type, without any other error.
 struct RoundingEffect {
   std::int64_t overflow = 0;
   std::int64_t saturated = 0;
@@ -113,7 +113,7 @@ struct RoundingEffect {
   }
 };
 
-/// A constant with numbers that become infinite in a narrower type.
+/// A constant with elements that become infinite in a narrower type.
 struct LargeConstant {
   std::string name;
   NodeRef node;
@@ -174,7 +174,7 @@ struct ErrorFigures {
   }
 };
 
-/// How the candidate reordered the numbers of the reference.
+/// How the candidate reordered the elements of the reference.
 struct Rearrangement {
   enum class Kind : std::uint8_t {
     reshaped,    ///< The dimensions differ, but the elements have the same order.
@@ -184,7 +184,7 @@ struct Rearrangement {
     flipped,     ///< The tensor is mirrored along an axis.
     shifted,     ///< The tensor is rotated along an axis.
     reordered,   ///< The slices of an axis are permuted.
-    shuffled,    ///< The numbers are the same, in an order that none of the other kinds explains.
+    shuffled,    ///< The elements are the same, in an order that none of the other kinds explains.
   };
   Kind kind = Kind::reshaped;
   /// The description for messages, such as "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the reference".
@@ -197,7 +197,7 @@ struct Rearrangement {
   std::vector<std::int64_t> order;
   std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
 
-  /// Returns whether the steps are known, so that they can be applied to other numbers.
+  /// Returns whether the steps are known, so that they can be applied to other tensors.
   [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
 };
 
@@ -234,14 +234,14 @@ struct ComparedLayer {
   ErrorFigures error;
   TensorRange reference_range;
   TensorRange candidate_range;
-  std::optional<Rearrangement> layout;  ///< Set if the candidate has the reference's numbers in another order.
+  std::optional<Rearrangement> layout;  ///< Set if the candidate has the reference's elements in another order.
   std::string diagnosis;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
   /// The number of runs that are equal only because of an unreliable noise floor. See ComparedOutput.
   std::size_t lost_runs = 0;
   std::string not_compared;
-  bool is_random = false;  ///< Whether the tensor was not compared because its numbers are random.
+  bool is_random = false;  ///< Whether the tensor was not compared because its elements are random.
   std::optional<RoundingEffect> rounding;
   std::optional<double> snr_lost_db;
   std::optional<Difference> local;

@@ -27,9 +27,9 @@ namespace graft::report {
 /// The method that computes the threshold of a tensor's int8 range from the distribution of its values.
 enum class ThresholdMethod : std::uint8_t {
   /// The threshold with the smallest Kullback-Leibler divergence, as in TensorRT's entropy calibrator: 2048 bins, 128
-  /// levels. If its squared error exceeds four times that of the percentile 99.99, over the numbers within the
-  /// percentile, the percentile is used instead: a few numbers that occur very often (a hard swish maps large negative
-  /// numbers to them) or a long tail then distort the divergence.
+  /// levels. If its squared error exceeds four times that of the percentile 99.99, over the values within the
+  /// percentile, the percentile is used instead: a few values that occur very often (a hard swish maps large negative
+  /// values to them) or a long tail then distort the divergence.
   entropy,
   minmax,      ///< The largest absolute value.
   percentile,  ///< The value that this percentage of the absolute values does not exceed.

@@ -143,9 +143,9 @@ inline nvinfer1::IPluginCreatorInterface* find_creator(nvinfer1::IPluginRegistry
 
 /// Returns the plugin of an operator, created by the creator that `registry` holds for it. `name` appears in messages
 /// about the plugin. Without `plugin_namespace` the creator is searched for in Graft's namespace, in the empty one, and
-/// then in all others. Throws Error (missing_tool) if the registry has no creator for the operator and version, and
-/// Error (bad_input) if several other namespaces have one, if the creator is not an IPluginV3 creator, or if it refuses
-/// an attribute.
+/// then in all other namespaces. Throws Error (missing_tool) if the registry has no creator for the operator and
+/// version, and Error (bad_input) if several other namespaces have one, if the creator is not an IPluginV3 creator, or
+/// if it refuses an attribute.
 template <OperatorDefinition D>
 [[nodiscard]] std::unique_ptr<nvinfer1::IPluginV3> make_plugin(
     nvinfer1::IPluginRegistry& registry, const D& definition, const std::string& name = std::string(D::name),

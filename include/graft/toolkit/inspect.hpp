@@ -50,7 +50,7 @@ struct InspectOptions {
   std::string tensorrt = "auto";                             ///< See BuildOptions::tensorrt.
   bool plugin_override = false;  ///< Prefer plugins to ONNX operators and functions of the same name.
   /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
-  /// is written to this file and the others next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
+  /// is written to this file and the other parts next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
   std::filesystem::path reduce = {};
   TrialCallback on_trial = {};  ///< Called after each parse and build.
   Watch watch = {};

@@ -87,7 +87,7 @@ def keyword(attribute: str) -> str:
 
 
 def values_of(definition: Definition, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the values of all attributes in their order: the given keywords, and defaults for the others."""
+    """Returns the values of all attributes in their order: the given keywords, and defaults for the other attributes."""
     return tuple(keywords.get(keyword(info.name), info.default) for info in definition.attributes)
 
 

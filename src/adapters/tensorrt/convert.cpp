@@ -46,7 +46,7 @@ const char* name_of(PluginFieldType type) {
   }
 }
 
-/// Returns the numbers of a field. They are copied, because TensorRT does not guarantee the alignment of serialized
+/// Returns the elements of a field. They are copied, because TensorRT does not guarantee the alignment of serialized
 /// fields in an engine.
 template <class Stored, class Wanted>
 std::vector<Wanted> read_numbers(const PluginField& field) {

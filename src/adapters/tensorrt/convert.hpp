@@ -18,7 +18,7 @@ namespace graft::tensorrt {
 /// Converts the description of a tensor. Fails for a type, a format or a shape that Graft does not support.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginTensorDesc& desc, TensorDesc& result);
 
-/// Converts the value of a plugin field to the type `wanted`. Narrower numbers are widened; any other type is refused.
+/// Converts the value of a plugin field to the type `wanted`. Narrower values are widened; any other type is refused.
 /// The message names the field, the type that was found and the type that is allowed.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginField& field, AttributeType wanted, AttributeValue& result);
 

@@ -290,7 +290,7 @@ void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfe
 }  // namespace
 
 std::int32_t tactic_of(std::string_view variant) {
-  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT requires positive numbers.
+  return static_cast<std::int32_t>(hash_of(variant) >> 1U | 1U);  // TensorRT requires positive integers.
 }
 
 Plugin::Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order)

@@ -193,7 +193,7 @@ enum class InputSizes {
   of_data,  ///< Each size is the size tensor of another layer.
 };
 
-/// Calls getOutputShapes and returns the shapes as numbers. A size that depends on data is returned with its bounds.
+/// Calls getOutputShapes and returns the shapes as integers. A size that depends on data is returned with its bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                  std::span<const Extents> shape_values, std::size_t output_count, InputSizes kind) {
   const auto expression_kind =

@@ -138,7 +138,7 @@ onnx::TensorData LayerConverter::blob(std::size_t i) {
     tensor.bytes = onnx::Bytes(std::move(raw));
     return tensor;
   }
-  // The numbers stay in protobuf's memory and are not copied, because weights take most of the memory.
+  // The elements stay in protobuf's memory and are not copied, because weights take most of the memory.
   const auto owner = std::make_shared<BlobProto>();
   owner->Swap(&blob);
   tensor.bytes = onnx::Bytes(owner, std::span(reinterpret_cast<const char*>(owner->data().data()),

@@ -341,7 +341,7 @@ void cross_product(NodeConverter& node) {
   node.give(node.add("Sub", {a, b}));
 }
 
-/// LinSpace becomes `count` evenly spaced numbers from start to stop, both included.
+/// LinSpace becomes `count` evenly spaced values from start to stop, both included.
 void even_steps(NodeConverter& node) {
   const std::int64_t count = node.known_int(2, "the count");
   constexpr std::int64_t most = 1 << 24;

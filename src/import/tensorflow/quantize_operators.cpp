@@ -10,7 +10,7 @@
 namespace graft::tensorflow {
 namespace {
 
-/// The numbers that a quantized tensor can represent: (k - zero) * scale for k from lowest to highest, with one scale
+/// The values that a quantized tensor can represent: (k - zero) * scale for k from lowest to highest, with one scale
 /// and zero point per channel, or one for all.
 struct Grid {
   std::vector<double> scales;
@@ -25,7 +25,7 @@ onnx::Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers,
   return node.constant_of(onnx::TensorData::from_numbers(type, dims, numbers));
 }
 
-/// Rounds numbers to the grid: with QuantizeLinear and DequantizeLinear for 8 bits, otherwise with arithmetic.
+/// Rounds elements to the grid: with QuantizeLinear and DequantizeLinear for 8 bits, otherwise with arithmetic.
 onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   constexpr double u8_highest = 255;

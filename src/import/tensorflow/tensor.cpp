@@ -1,4 +1,5 @@
-// Converts TensorFlow's tensors to Graft's: both forms of storage, and lists of numbers whose last number is repeated.
+// Converts TensorFlow's tensors to Graft's: both forms of storage, and lists of elements whose last element is
+// repeated.
 #include "import/tensorflow/tensor.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ const TypeName* find_type(std::int32_t number) {
   return found == types.end() ? nullptr : found;
 }
 
-/// Returns the bytes of the numbers in the typed field of the element type; there may be fewer numbers than elements.
+/// Returns the bytes of the values in the typed field of the element type; there may be fewer values than elements.
 std::string typed_bytes(const TensorProto& proto, onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f32: return onnx::pack<float>(proto.float_val());

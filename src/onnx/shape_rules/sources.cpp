@@ -1,4 +1,4 @@
-// Shape rules of operators that create tensors from sizes, numbers or nothing.
+// Shape rules of operators that create tensors from sizes, values or nothing.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -137,7 +137,7 @@ Status Convolution::check_attributes() const {
   if (axes > 0) {
     if (Status status = check_axes(*this, axes); !status.ok()) return status;
   }
-  constexpr auto most = std::int64_t{1} << 31;  // The product of two such numbers fits into 64 bits.
+  constexpr auto most = std::int64_t{1} << 31;  // The product of two such sizes fits into 64 bits.
   for (const auto& [name, list] : {std::pair{"kernel", &kernel}, std::pair{"stride", &stride}, std::pair{"pad", &pad},
                                    std::pair{"dilation", &dilation}}) {
     if (std::any_of(list->begin(), list->end(), [](std::int64_t number) { return number >= most; })) {

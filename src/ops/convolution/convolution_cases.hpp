@@ -46,7 +46,7 @@ struct ConvolutionSizes {
   }
 };
 
-/// Returns the tolerated error of a sum in f32 of `terms` products of numbers about 1. Partial sums are then about
+/// Returns the tolerated error of a sum in f32 of `terms` products with values about 1. Partial sums are then about
 /// sqrt(terms), and each addition may cut off 2^-23 of one, as tensor cores do.
 [[nodiscard]] inline double sum_error(std::int64_t terms) {
   return std::pow(static_cast<double>(terms), 1.5) / (1 << 23);
@@ -262,8 +262,8 @@ struct ConvolutionSizes {
   return list;
 }
 
-/// Generates a random convolution of images in f16 and hwc8: nine of ten are dense, the others depthwise. It has no
-/// bias, for which PyTorch would run a separate kernel.
+/// Generates a random convolution of images in f16 and hwc8: nine of ten convolutions are dense, the other depthwise.
+/// It has no bias, for which PyTorch would run a separate kernel.
 [[nodiscard]] inline TimedCase draw(const Convolution& /*tag*/, Draw& draw) {
   constexpr SizeRange batch{1, 32};
   constexpr SizeRange image{7, 160};

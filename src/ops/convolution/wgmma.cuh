@@ -37,7 +37,7 @@ struct Finish {
   float most_factor = 0;
 
   // The error of sum * (factor / y_scale) + bias / y_scale is less than (2.5 |result| + 2 |bias / y_scale|) * 2^-23.
-  // Results beyond 129 saturate. For all others, the distance to the nearest integer shows whether the error can
+  // Results beyond 129 saturate. For all other results, the distance to the nearest integer shows whether the error can
   // matter.
   static constexpr float most_bias = 128;
   static constexpr float near_tie = .4999F;
@@ -396,7 +396,7 @@ template <class T>
 inline constexpr int channel_arrays = std::is_same_v<T, std::int8_t> ? 4 : 1;
 enum ChannelArray { bias_array, factor_array, quick_factor_array, quick_bias_array };
 
-/// The numbers of channels that a thread loads before the products and stores to shared memory after them.
+/// The counts of channels that a thread loads before the products and stores to shared memory after them.
 template <class T, int N>
 struct Channels {
   static constexpr int count = (N + 127) / 128;

@@ -109,14 +109,14 @@ struct DeformableProblem {
         add(dtype, {.x = {1, channels, 9, 10}, .outputs = 48, .group = group, .offset_group = offset_group});
       }
     }
-    // The numbers of channels and filters lie around whole vectors, steps and tiles.
+    // The counts of channels and filters lie around whole vectors, steps and tiles.
     for (const std::int64_t channels : {8, 9, 15, 17, 63, 64, 65, 130}) {
       add(dtype, {.x = {1, channels, 8, 9}, .outputs = 16});
     }
     for (const std::int64_t outputs : {8, 9, 63, 65, 127, 129, 257}) {
       add(dtype, {.x = {1, 16, 8, 8}, .outputs = outputs});
     }
-    // The numbers of pixels lie around whole tiles; the last ones are large.
+    // The counts of pixels lie around whole tiles; the last counts are large.
     for (const std::int64_t width : {7, 8, 9, 127, 128, 129}) {
       add(dtype, {.x = {1, 16, 8, width}, .outputs = 16});
     }

@@ -1,4 +1,4 @@
-// Cases of MultiScaleDeformableAttention: maps of several sizes, equal and unequal numbers of points per map, points
+// Cases of MultiScaleDeformableAttention: maps of several sizes, equal and unequal counts of points per map, points
 // outside the maps, and maps with more pixels than value.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Maps normally distributed numbers to points, of which about a fifth lie outside their map.
+/// Maps normally distributed values to points, of which about a fifth lie outside their map.
 inline void place_points(HostTensor& locations) {
   const auto place = [&]<class Element>(Element* numbers) {
     for (std::int64_t i = 0; i < locations.desc.extents.element_count(); ++i) {

@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Maps normally distributed numbers to regions of a map, most of which lie on it, and integers to items of the batch.
+/// Maps normally distributed values to regions of a map, most of which lie on it, and integers to items of the batch.
 /// Unless `proper`, some regions have swapped corners, and one item in eight does not exist.
 inline void place_regions(std::span<HostTensor> inputs, bool proper) {
   const Extents& x = inputs[0].desc.extents;

@@ -29,7 +29,7 @@ struct NestedLevelsPolicy {
   static constexpr int bin_loads = 8;      ///< The number of these loads in a block of bin_threads without a cluster.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   /// The minimum number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
-  /// clusters would have to wait for the others.
+  /// clusters would have to wait for the other clusters.
   static constexpr int cluster_blocks = 3;
 #else
   static constexpr int cluster_blocks = 1;  // 1 stands for no clusters

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(spread_most_threads) pool_small_bins(const T* 
 #pragma unroll
   for (int i = 0; i < Policy::loads; ++i) {
     const int at = lane + i * Policy::lanes;
-    // The quotient is exact for numbers this small.
+    // The quotient is exact for values this small.
     const auto line = static_cast<int>((static_cast<float>(at) + 0.5F) * inverse);
     loaded[i] =
         at < elements ? static_cast<float>(from[line * plan.columns.size + at - line * width]) : Reduce::identity();

@@ -28,7 +28,7 @@ class Body {
   /// Adds a constant list with one integer, and returns its name.
   std::string integer(std::int64_t value) { return add("Constant<value=int64([" + std::to_string(value) + "])>()"); }
   std::string binary(const std::string& type, const std::string& a, const std::string& b) { return call(type, {a, b}); }
-  /// Adds floor(a / b) for numbers that are not negative, and returns its name.
+  /// Adds floor(a / b) for integers that are not negative, and returns its name.
   std::string floor_divide(const std::string& a, std::int64_t b) { return binary("Div", a, integer(b)); }
   std::string ceil_divide(const std::string& a, std::int64_t b) {
     return floor_divide(binary("Add", a, integer(b - 1)), b);

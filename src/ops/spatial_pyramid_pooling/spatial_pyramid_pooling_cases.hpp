@@ -74,7 +74,7 @@ namespace graft::ops {
       add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_tiny", Fill::tiny);
       add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "window", {5, 3}, "_special", Fill::special);
       add({dtype, Layout::linear, {2, 5, 17, 32}}, mode, "adaptive", {5, 2, 1}, "_special", Fill::special);
-      // Whether a sum of the largest numbers overflows f32 depends on the order in which a kernel adds.
+      // Whether a sum of the largest values overflows f32 depends on the order in which a kernel adds.
       const bool overflows = std::string_view(mode) == "average" && dtype != DType::f16;
       if (!overflows) add({dtype, Layout::linear, {2, 5, 16, 32}}, mode, "adaptive", {4, 2, 1}, "_huge", Fill::huge);
     }

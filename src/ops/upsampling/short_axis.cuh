@@ -1,4 +1,4 @@
-// An axis of Upsampling whose numbers fit into 31 bits.
+// An axis of Upsampling whose sizes and offsets fit into 31 bits.
 #pragma once
 
 #include "ops/upsampling/task.cuh"

@@ -389,7 +389,7 @@ std::optional<std::vector<double>> constant_numbers(const onnx::Value* value) {
   return numbers && !numbers->empty() ? std::move(numbers) : std::nullopt;
 }
 
-/// Returns one number for each axis of x. Resize may list only some axes; the others get `other`.
+/// Returns one number for each axis of x. Resize may list only some axes; every other axis gets `other`.
 std::vector<double> for_all_axes(const onnx::Node& node, const std::vector<double>& given, std::size_t rank,
                                  double other) {
   const auto axes = node.ints("axes");

@@ -131,7 +131,7 @@ void propose(Rewriter& rewriter, onnx::Node& pad, onnx::Node& layer, const Paddi
                                                        onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1})));
                     }};
   if (layer.is("MaxPool") && padding.value == 0) {
-    // The region of the proof includes the node that computes numbers of at least 0, without which the rewrite is not
+    // The region of the proof includes the node that computes elements of at least 0, without which the rewrite is not
     // exact.
     onnx::Node* source = pad.input(0)->producer;
     proposal.nodes.insert(proposal.nodes.begin(), source);

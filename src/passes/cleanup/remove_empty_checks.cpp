@@ -11,7 +11,7 @@
 // PyTorch writes such an If for `if boxes.numel() == 0: return torch.empty(0)`; the other branch, in torchvision's
 // detectors, suppresses boxes. TensorRT accepts operators whose output size depends on data only at the top level of a
 // network, so the nodes of such a branch must move there. For no boxes they select none by themselves. Only the maximum
-// of no numbers is not defined in ONNX before operator set 20: -inf among the numbers changes no other maximum.
+// of no elements is not defined in ONNX before operator set 20: -inf among the elements changes no other maximum.
 //
 // The pass rewrites only an If whose branch holds a node with such an output: TensorRT runs any other If. The proof
 // also runs inputs that have no elements.
@@ -107,7 +107,7 @@ std::optional<bool> compare(const onnx::Node& node, double left, double right) {
   return std::nullopt;
 }
 
-/// A condition that distinguishes a count of 0 from all others.
+/// A condition that distinguishes a count of 0 from all other counts.
 struct EmptyCheck {
   onnx::Value* tensor = nullptr;        ///< The tensor that has no elements if the count is 0.
   bool if_empty = false;                ///< The condition for a count of 0.

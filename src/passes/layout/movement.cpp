@@ -198,7 +198,7 @@ class Runner {
     MovedElements found;
     found.x_dims = sizes.at(x_);
     const std::int64_t count = check_count(found.x_dims);
-    // Two runs hold the index in base `digit`, so that both digits are exact in f32. A third run with negative numbers
+    // Two runs hold the index in base `digit`, so that both digits are exact in f32. A third run with negative values
     // distinguishes an index from a constant.
     constexpr std::int64_t digit = 4096;
     const auto low = numbered(found.x_dims, count, [](std::int64_t i) { return 1 + i % digit; });

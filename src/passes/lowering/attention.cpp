@@ -3,7 +3,7 @@
 //   Attention(q, k, v, mask)   becomes   scores = MatMul(Mul(q, root), Transpose(Mul(k, root)))   root = sqrt(scale)
 //                                        y = MatMul(Softmax(Add(scores, mask)), v)
 //
-// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 numbers and more build; in f32 every node fails, except
+// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 channels and more build; in f32 every node fails, except
 // with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it, queries and keys are
 // each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole is 0.
 #include <fmt/format.h>

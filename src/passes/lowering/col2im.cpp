@@ -3,8 +3,8 @@
 //   Col2Im(x)   becomes   Reshape(Transpose(Reshape(x)))      if the blocks tile the image: each number has one place
 //   Col2Im(x)   becomes   ConvTranspose(Reshape(x), kernel)   otherwise
 //
-// ConvTranspose adds up blocks in the same way, with a kernel that puts the numbers of a block in their places: 1 for
-// the place of a number, 0 for all others. There is one group for each channel.
+// ConvTranspose adds up blocks in the same way, with a kernel that puts the elements of a block in their places: 1 for
+// the place of an element, 0 for all other places. There is one group for each channel.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -120,7 +120,7 @@ struct Convolution {
   std::vector<std::int64_t> crops;    ///< The attribute pads.
   std::vector<std::int64_t> missing;  ///< The padding after the ConvTranspose.
   std::vector<std::int64_t> kernel;   ///< The size of the kernel.
-  std::vector<std::int64_t> steps;    ///< The distance of the numbers of a block in the kernel.
+  std::vector<std::int64_t> steps;    ///< The distance of the elements of a block in the kernel.
 };
 
 /// Returns the kernel that puts each number of a block in its place.

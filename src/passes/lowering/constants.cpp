@@ -1,6 +1,6 @@
 // Operators that TensorRT cannot compute when the network runs, but whose results follow from constants.
 //
-//   NonZero(constant)                      becomes   a constant: the places of numbers that are not zero
+//   NonZero(constant)                      becomes   a constant: the places of elements that are not zero
 //   Compress(x, condition)                 becomes   Gather(x, indices), where the condition is constant
 //   MelWeightMatrix(bins, length, rate)    becomes   a constant: the filters of a mel spectrogram
 #include <fmt/format.h>

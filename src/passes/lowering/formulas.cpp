@@ -61,7 +61,8 @@ class BitwiseWriter {
     result_.line(fmt::format("y0 = Cast<to={}>({})", to_string(site_.type(0)), is_signed_ ? with_sign(low) : low));
     if (bits_ == 32) {
       result_.by_definition =
-          "by definition: the result is the sum of the bits set in both numbers; the CPU engine computes such integers "
+          "by definition: the result is the sum of the bits set in both integers; the CPU engine computes such "
+          "integers "
           "in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX "
           "Runtime";
     }
@@ -82,7 +83,7 @@ class BitwiseWriter {
     result_.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
   }
 
-  /// Adds bits to `common_`, the bits that are set in both numbers.
+  /// Adds bits to `common_`, the bits that are set in both integers.
   void add(const std::string& part) {
     if (!common_.empty()) {
       result_.line(fmt::format("sum{} = Add({}, {})", parts_, common_, part));
@@ -260,7 +261,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const std::string one = result.constant("one", f32_tensor({}, {1}));
   const std::string along = result.ints("along", {axis});
   std::string x = result.in_f32("x0", site.type(0));
-  // Moves the numbers by `distance` places, and fills in 1.
+  // Moves the elements by `distance` places, and fills in 1.
   const auto moved = [&](std::int64_t distance, const std::string& name) {
     const std::string from = result.ints(name + "_from", {reverse ? distance : 0});
     const std::string to = result.ints(name + "_to", {reverse ? *length : *length - distance});

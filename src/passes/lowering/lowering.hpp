@@ -89,7 +89,7 @@ class Site {
   [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
   /// Returns the integers of a constant input, or nothing if the input is computed or holds no integers.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;
-  /// Returns the numbers of a constant input, or nothing if the input is computed.
+  /// Returns the elements of a constant input, or nothing if the input is computed.
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
   /// Returns an attribute, or `count` copies of `otherwise` if the attribute is absent. Throws Error for another count.
   [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
@@ -122,7 +122,7 @@ struct Lowering {
   /// if the node cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site);
   /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
-  /// `graft convert`. Empty for the others.
+  /// `graft convert`. Empty for other operators.
   std::string_view advice = {};
   std::string_view domain = {};  ///< The domain of the operator; empty for ONNX's own.
 
@@ -155,10 +155,10 @@ struct AxisOf {
 void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
                         const AxisOf& past, onnx::ElementType type, double hidden);
 
-/// The most numbers in one table.
+/// The maximum number of elements in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 
-/// Thrown before a table of more than most_constants numbers is computed. The node then stays as it is.
+/// Thrown before a table of more than most_constants elements is computed. The node then stays as it is.
 class TableTooLarge : public std::runtime_error {
  public:
   TableTooLarge()
@@ -166,7 +166,7 @@ class TableTooLarge : public std::runtime_error {
                            std::to_string(most_constants) + " elements") {}
 };
 
-/// Throws TableTooLarge if a table of these sizes has more than most_constants numbers.
+/// Throws TableTooLarge if a table of these sizes has more than most_constants elements.
 void check_table(const std::vector<std::int64_t>& sizes);
 
 // One function per lowering, each in the file of its group.

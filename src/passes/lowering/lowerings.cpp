@@ -325,7 +325,7 @@ std::string reason_of_guard(const Lowering& lowering) {
                      refused_form(lowering));
 }
 
-/// The most numbers that all lowerings of a model together write as constants.
+/// The most elements that all lowerings of a model together write as constants.
 constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
 
 std::int64_t count_constants(const Replacement& replacement) {

@@ -1,5 +1,5 @@
 // Pooling in forms that TensorRT does not have: with dilations, of p-norms with p above 2, and with the indices of the
-// largest numbers.
+// largest elements.
 //
 //   MaxPool<dilations=[2, 2]>(x)   becomes   Max of strided Slices of x, one for each position in the window;
 //   AveragePool
@@ -63,7 +63,7 @@ std::string joined(const std::vector<std::string>& names) {
 /// Returns the sizes for the attribute of a pooling, as text.
 std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
-/// Returns the windows of a pool of f32, f16 or bf16 numbers, or nothing if the pool cannot be lowered.
+/// Returns the windows of a pool of f32, f16 or bf16 elements, or nothing if the pool cannot be lowered.
 std::optional<std::vector<Window>> pool_windows(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
@@ -233,7 +233,7 @@ std::optional<Replacement> lower_lp_pool(Site& site) {
   }
   for (const Window& window : *windows) pads.push_back(window.pad_end);
   // ONNX Runtime refuses a pool whose padding is as large as its windows. It merges a Pad into an AveragePool that
-  // reads it, so the numbers are padded and not their powers.
+  // reads it, so the elements are padded and not their powers.
   const bool needs_pad = std::any_of(windows->begin(), windows->end(),
                                      [](const Window& w) { return std::max(w.pad_begin, w.pad_end) >= w.kernel; });
   Replacement result;

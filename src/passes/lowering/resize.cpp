@@ -3,7 +3,7 @@
 //
 //   Resize<antialias=1>(x)   becomes   MatMul(MatMul(rows, x), columns)
 //
-// A row of the matrix holds the weights of all numbers of the input in one number of the output: with antialias the
+// A row of the matrix holds the weights of all elements of the input in one element of the output: with antialias the
 // kernel is as much wider as the image gets smaller. Beyond its ends the input repeats its last number, or, with
 // exclude_outside, has the weight 0. The matrix is on the left of the image for its rows, on the right for its columns.
 #include <fmt/format.h>

@@ -32,7 +32,7 @@ std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<st
   return turns;
 }
 
-/// Returns the result of GatherND for places of `depth` numbers each.
+/// Returns the result of GatherND for places of `depth` indices each.
 std::vector<double> rows_at(const std::vector<double>& data, const std::vector<std::int64_t>& places,
                             const std::vector<std::int64_t>& dims, std::size_t depth) {
   const std::int64_t row = product({dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end()});

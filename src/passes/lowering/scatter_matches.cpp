@@ -18,7 +18,7 @@
 namespace graft::passes {
 namespace {
 
-/// The most numbers of a tensor of comparisons. To cut the network there is cheaper than more comparisons.
+/// The most elements of a tensor of comparisons. To cut the network there is cheaper than more comparisons.
 constexpr std::int64_t most_matches = std::int64_t{1} << 24;
 
 struct Reduction {
@@ -56,7 +56,7 @@ std::string from_front(Replacement& result, const std::string& indices, std::int
   return indices + "_place";
 }
 
-/// Returns the name of a constant with the numbers 0, 1 ... `count` - 1 along the first of `rank` axes.
+/// Returns the name of a constant with the values 0, 1 ... `count` - 1 along the first of `rank` axes.
 std::string counted(Replacement& result, std::string name, std::int64_t count, std::size_t rank) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -78,7 +78,7 @@ bool is_affordable(const std::vector<std::int64_t>& sizes) {
   });
 }
 
-/// Returns the scatter of rows of `width` numbers: row k of the updates is combined with the row of x0 that `places`,
+/// Returns the scatter of rows of `width` elements: row k of the updates is combined with the row of x0 that `places`,
 /// of shape [1, count], holds at k.
 Replacement rows_by_matches(Replacement result, const Site& site, const Reduction& reduction, const std::string& places,
                             std::int64_t rows, std::int64_t count, std::int64_t width,

@@ -1,14 +1,15 @@
-// TopK with K beyond what TensorRT's builder accepts: the largest 3840, then the largest of the others, and so on.
+// TopK with K beyond what TensorRT's builder accepts: the largest 3840, then the largest of the remaining keys, and so
+// on.
 //
 //   before                     after
-//   v, i = TopK(x, 8000)       a, i = TopK(keys, 3840)         keys: x / 2, limited to finite numbers
+//   v, i = TopK(x, 8000)       a, i = TopK(keys, 3840)         keys: x / 2, limited to finite values
 //                              rest = ScatterElements(keys, i, -inf)
 //                              b, j = TopK(rest, 3840) ...
 //                              indices = Concat(i, j, ...); values = GatherElements(x, indices)
 //
-// Keys that were taken become -infinity, below all others. The others are finite: -infinity in x becomes the lowest
-// finite number, and half of any finite number is above it. Halving keeps the order, except for numbers so small
-// (2.4e-38 in f32) that only their last bit differs. Equal numbers stay in the order of their indices, as in ONNX.
+// Keys that were taken become -infinity, below all other keys. The other keys are finite: -infinity in x becomes the
+// lowest finite value, and half of any finite value is above it. Halving keeps the order, except for values so small
+// (2.4e-38 in f32) that only their last bit differs. Equal elements stay in the order of their indices, as in ONNX.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ std::optional<Replacement> lower_top_k(Site& site) {
   result.line(fmt::format("y1 = Concat<axis={}>({})", axis, indices));
   result.line(fmt::format("y0 = GatherElements<axis={}>(x0, y1)", axis));
   if (site.is_used(1)) {
-    // OpenVINO 2026.4.1 returns equal numbers in another order if fewer than half of many are requested.
+    // OpenVINO 2026.4.1 returns equal elements in another order if fewer than half of many are requested.
     result.by_definition =
         "by definition: selected elements rank below all remaining ones; the CPU engine orders equal numbers "
         "differently from ONNX, so it cannot verify indices; the lowering is tested with results of ONNX Runtime";

@@ -102,7 +102,7 @@ struct Column {
   std::string title;
   Type type = Type::text;
   std::string meaning = {};
-  bool is_low_first = false;  ///< Whether sorting by this column shows the smallest numbers first.
+  bool is_low_first = false;  ///< Whether sorting by this column shows the smallest values first.
 };
 
 struct Table {

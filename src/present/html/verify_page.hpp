@@ -21,7 +21,7 @@ struct ComparedTensor {
   std::optional<report::NoiseFloor> floor;
   bool is_equal = false;
   bool is_first = false;      ///< Whether it is the first divergence: it differs, but its inputs are right.
-  bool is_reordered = false;  ///< Whether the candidate has the numbers in another order.
+  bool is_reordered = false;  ///< Whether the candidate has the elements in another order.
   std::string diagnosis;
   std::string not_compared;  ///< Why the tensor was not compared; empty if it was.
   std::optional<double> snr_db = {};

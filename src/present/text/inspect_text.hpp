@@ -25,7 +25,7 @@ namespace graft::present {
 [[nodiscard]] std::vector<std::string> plugin_warnings(const report::InspectReport& report);
 
 /// Returns who judged the model. After a probe also the reduced parts that were written or left out, the nodes that
-/// were not judged, and the numbers of parses, builds and processes.
+/// were not judged, and the counts of parses, builds and processes.
 [[nodiscard]] Listing probe_text(const report::InspectReport& report);
 
 /// Returns why --reduce writes nothing to `file`.

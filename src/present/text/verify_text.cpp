@@ -127,7 +127,7 @@ std::string nothing_compared_warning(const std::string& name, const std::string&
 }
 
 std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate, bool has_data) {
-  // Synthetic inputs have at most the right range. They do not produce the numbers for which the inner layers were
+  // Synthetic inputs have at most the right range. They do not produce the values for which the inner layers were
   // calibrated.
   if (verdict != report::Verdict::different || has_data || !is_quantized_candidate) return {};
   return {

@@ -113,7 +113,7 @@ bool has_finite_number(const onnx::TensorData& tensor) {
     const std::optional<std::vector<double>> numbers = tensor.numbers();
     return !numbers || std::any_of(numbers->begin(), numbers->end(), [](double n) { return std::isfinite(n); });
   }
-  // The first number is usually finite, and there may be a gigabyte of numbers.
+  // The first element is usually finite, and there may be a gigabyte of elements.
   const std::string_view raw = tensor.bytes.view();
   for (std::size_t at = 0; at + sizeof(float) <= raw.size(); at += sizeof(float)) {
     float number = 0;

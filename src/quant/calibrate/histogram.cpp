@@ -17,7 +17,7 @@ namespace {
 constexpr std::int32_t sign_bit = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t infinity_bits = 0x7f800000;
 constexpr std::size_t piece_size = 4096;
-/// The number of counter tables, which are used in turn, so that consecutive numbers in the same bin do not wait for
+/// The number of counter tables, which are used in turn, so that consecutive values in the same bin do not wait for
 /// each other.
 constexpr std::size_t tables = 4;
 /// The smallest number of values for which clearing and adding up the tables pays off.

@@ -10,14 +10,14 @@
 namespace graft::quant {
 
 /// A histogram of absolute values. The range ends at the power of two above the largest value so far. For a larger
-/// value, pairs of neighboring bins are merged until it fits. The counts depend only on the numbers: not on their
+/// value, pairs of neighboring bins are merged until it fits. The counts depend only on the values: not on their
 /// order, not on the number of threads, and not on whether the counting was interrupted.
 class Histogram {
  public:
   static constexpr std::size_t bin_count = 8192;
 
   void add(std::span<const float> values);
-  /// Adds the counts of another histogram, as if its numbers had been added here.
+  /// Adds the counts of another histogram, as if its values had been added here.
   void add(const Histogram& other);
 
   /// Returns the bins: bin i counts absolute values from i to i + 1 bin widths. Zeros are not counted in any bin.

@@ -25,7 +25,7 @@ double percentile(const Histogram& histogram, double percent, std::uint64_t zero
   return histogram.largest();
 }
 
-/// Returns the sum of the squared errors of rounding, computed as if all numbers in a bin were at its middle.
+/// Returns the sum of the squared errors of rounding, computed as if all values in a bin were at its middle.
 double squared_error(const Histogram& histogram, std::size_t used, double threshold, EightBits type) {
   constexpr double middle = 0.5;
   const double scale = threshold / largest_of(type);
@@ -60,7 +60,7 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
 struct PrefixSums {
   std::vector<double> counts;   ///< The sums of the counts c.
   std::vector<double> entropy;  ///< The sums of c log c.
-  std::vector<double> filled;   ///< The numbers of counts that are not 0.
+  std::vector<double> filled;   ///< The sums of 1 for each count that is not 0.
 
   explicit PrefixSums(const std::vector<double>& bins)
       : counts(bins.size() + 1), entropy(bins.size() + 1), filled(bins.size() + 1) {
@@ -73,7 +73,7 @@ struct PrefixSums {
 };
 
 /// Returns the Kullback-Leibler divergence of two distributions. P are the first `kept` bins, the last of which also
-/// contains all larger numbers. Q are the same bins quantized to `levels` levels, where each level is spread evenly
+/// contains all larger values. Q are the same bins quantized to `levels` levels, where each level is spread evenly
 /// over its non-empty bins. The divergence is a sum over bins of P log(P / Q), with P and Q divided by their sums. Q is
 /// constant within a level, so the sums are differences of prefix sums.
 double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::size_t kept, std::size_t levels) {
@@ -90,7 +90,7 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
     const double within = sums.counts[end] - sums.counts[begin];
     const double p = within + (is_last ? beyond : 0);
     if (p == 0) continue;
-    // The numbers beyond the threshold are counted in the last bin.
+    // The values beyond the threshold are counted in the last bin.
     const double filled = sums.filled[end] - sums.filled[begin] + (is_last && last == 0 && beyond > 0 ? 1 : 0);
     if (within == 0) return std::numeric_limits<double>::infinity();
     p_log_q += p * std::log(within / filled / sums.counts[kept]);
@@ -125,7 +125,7 @@ double least_divergence(const Histogram& histogram) {
 /// Returns the threshold with the smallest divergence, or the percentile if that threshold loses too much: a spike or a
 /// long tail can pull it far below the values that matter. With the divergence alone, a text recognition network had 39
 /// % of its signs right instead of 94 % (bench/quantize: recognition), and one of its tensors had a signal-to-noise
-/// ratio of 5 dB. So the threshold may cost at most 6 dB compared with the percentile, measured over the numbers below
+/// ratio of 5 dB. So the threshold may cost at most 6 dB compared with the percentile, measured over the values below
 /// the percentile; zeros are excluded from both.
 double by_entropy(const Histogram& histogram) {
   constexpr double most_error = 4;

@@ -9,7 +9,7 @@ namespace graft::quant {
 
 using report::ThresholdMethod;
 
-/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 become finer for small numbers, so a
+/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 become finer for small values, so a
 /// wider range costs almost nothing.
 [[nodiscard]] ThresholdMethod usual_method(EightBits type);
 

@@ -11,7 +11,7 @@ namespace graft::quant {
 
 enum class EightBits : std::uint8_t {
   int8,  ///< The integers from -127 to 127, with steps of equal size.
-  f8,    ///< The type f8e4m3fn, with steps of 1/16 to 1/8 of the number, for numbers from 2^-6 to 448.
+  f8,    ///< The type f8e4m3fn, with steps of 1/16 to 1/8 of the value, for values from 2^-6 to 448.
 };
 /// Returns "int8" or "f8".
 [[nodiscard]] std::string_view to_string(EightBits type);

@@ -22,7 +22,7 @@ bool can_narrow(const onnx::SchemaTypes& types, char letter) {
 }
 
 /// Returns whether a number that is too large for the type may become the type's largest number, because the node only
-/// requires a number larger than all others.
+/// requires a number larger than all other elements.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
@@ -30,7 +30,7 @@ bool may_saturate(const onnx::Node& node, double number) {
 }
 
 /// Returns whether a constant that is too small for the type may become the type's smallest number: an epsilon only has
-/// to be different from 0, and a bias is added to larger numbers.
+/// to be different from 0, and a bias is added to larger values.
 bool may_grow(const onnx::Node& node, std::size_t input) {
   constexpr std::size_t bias = 2;
   return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||

@@ -43,7 +43,7 @@ void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nod
 struct ConstantFit {
   double beyond = 0;     ///< An element beyond the range of the type; 0 if all elements are within it.
   double vanishing = 0;  ///< An element that becomes 0 in the type, if all elements become 0; otherwise 0.
-  /// The converted constant. Numbers beyond the range become the largest number of the type, and vanishing numbers the
+  /// The converted constant. Elements beyond the range become the largest value of the type, and vanishing elements the
   /// smallest.
   onnx::TensorData converted{};
 };

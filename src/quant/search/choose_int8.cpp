@@ -343,7 +343,7 @@ std::string explanation(const Int8Node& node, EightBits eight_bits) {
   return "it computes nothing in f32";
 }
 
-/// Returns whether a node that is not int8 computes in the type of the rest instead of f32.
+/// Returns whether a node that is not int8 computes in the type `rest` instead of f32.
 bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
   return chosen.rest && node.kind == Int8Kind::kept &&
          std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {

@@ -18,7 +18,7 @@ namespace {
 /// The middle of a bin, in bins.
 constexpr double middle_of_bin = 0.5;
 
-/// Computes, from the counts, the range, the rounding error and the share of saturated numbers.
+/// Computes, from the counts, the range, the rounding error and the share of saturated elements.
 void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBits type) {
   tensor.was_observed = true;
   tensor.lowest = histogram.figures().lowest;

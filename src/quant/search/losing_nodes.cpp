@@ -11,7 +11,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether the result of a node depends on the order of numbers, so that the error of its input does not show
+/// Returns whether the result of a node depends on the order of elements, so that the error of its input does not show
 /// the error of its output.
 bool chooses(const onnx::Node& node) {
   return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");

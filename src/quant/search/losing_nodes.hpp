@@ -16,7 +16,7 @@ inline constexpr double worth_looking_at = 3;
 struct NodeLoss {
   const onnx::Node* node;
   double lost_db;
-  bool vanishes = false;  ///< Whether the node reads or computes numbers that are too small for the type.
+  bool vanishes = false;  ///< Whether the node reads or computes values that are too small for the type.
 };
 
 /// Returns the nodes that lose, the worst first.

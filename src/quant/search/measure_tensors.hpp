@@ -1,4 +1,4 @@
-// Measures the tensors of a network in f32, and decides by their numbers which nodes must stay in f32: those that
+// Measures the tensors of a network in f32, and decides by their elements which nodes must stay in f32: those that
 // overflow in the narrow type, count in integers that it rounds, or sum beyond its range.
 #pragma once
 

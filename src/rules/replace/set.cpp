@@ -1,4 +1,4 @@
-// Changes values: attributes of selected nodes (`set`) and numbers of constants (`constant`).
+// Changes values: attributes of selected nodes (`set`) and elements of constants (`constant`).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -504,7 +504,7 @@ class IntegerArithmetic {
            (left.scales.single() || right.scales.single());
   }
 
-  /// Returns the largest absolute value that a sum of products of these numbers can reach.
+  /// Returns the largest absolute value that a sum of products of these integers can reach.
   static std::int64_t bound(const WholeNumbers& known, const SumAxis& sums, const Operand& other) {
     return largest_sum(known, sums) * other.largest;
   }

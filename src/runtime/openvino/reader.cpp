@@ -341,8 +341,8 @@ class RoundingNode : public ov::op::Op {
 };
 
 /// Convert(x, bf16) becomes Convert(Rounding(x), bf16), also in sub-graphs. On processors with AVX512_BF16 the plugin
-/// converts to bf16 by truncation; on others it keeps the f32. The number is rounded first, so that the conversion is
-/// exact.
+/// converts to bf16 by truncation; on other processors it keeps the f32. The number is rounded first, so that the
+/// conversion is exact.
 void round_before_bf16(ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
@@ -429,12 +429,12 @@ void divide_towards_zero(const ov::Model& model) {
   }
 }
 
-/// Sets TopK to be stable: among equal numbers ONNX selects the lowest indices, in ascending order. OpenVINO's own
+/// Sets TopK to be stable: among equal elements ONNX selects the lowest indices, in ascending order. OpenVINO's own
 /// reader leaves their order to the algorithm.
 void keep_order_of_equals(const ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ops()) {
     const auto top_k = ov::as_type_ptr<ov::op::v11::TopK>(node);
-    // Without sorted results, equal numbers have no prescribed order.
+    // Without sorted results, equal elements have no prescribed order.
     if (top_k && top_k->get_sort_type() == ov::op::TopKSortType::SORT_VALUES) top_k->set_stable(true);
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
       for (const std::shared_ptr<ov::Model>& body : parent->get_functions()) keep_order_of_equals(*body);

@@ -1,4 +1,4 @@
-// Encodes the bodies of messages: 64-bit numbers, and bytes preceded by their length.
+// Encodes the bodies of messages: 64-bit integers, and bytes preceded by their length.
 #include "runtime/worker/messages.hpp"
 
 #include <fmt/format.h>

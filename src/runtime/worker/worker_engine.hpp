@@ -21,7 +21,7 @@ struct WorkerCommand {
 };
 
 /// Returns the engine of a worker program (src/runtime/worker/main.cpp), which is started when it is first needed. It
-/// computes the same numbers and throws the same errors as the engine inside that program. The program receives the
+/// computes the same values and throws the same errors as the engine inside that program. The program receives the
 /// loaded operator libraries as arguments and is restarted when further libraries are loaded.
 ///
 /// A worker that ends during a request causes an EngineLimit, as does every later use of a model that it had compiled;

@@ -245,7 +245,7 @@ class Comparison {
 
   /// Judges integers that are identifiers (an index, a class). The limits are: NoiseFloor::factor times as many
   /// differences as in one draw, hardly any differences where no draw changed the integer, and few integers that no
-  /// draw returned. The last limit detects a third-best element where two others are tied.
+  /// draw returned. The last limit detects a third-best element where two other elements are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
@@ -581,7 +581,7 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
     partners.finite = width * (std::ssize(a) + std::ssize(b) - std::ssize(alone)) / 2;
     return partners;
   }
-  /// Returns the numbers of one slice in ascending order, without NaN.
+  /// Returns the elements of one slice in ascending order, without NaN.
   const auto sorted = [&](const std::vector<double>& numbers, std::int64_t size, std::size_t slice) {
     std::vector<double> result;
     const std::size_t first = slice / inner * static_cast<std::size_t>(size) * inner + slice % inner;

@@ -75,19 +75,19 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 [[nodiscard]] double largest_finite(const onnx::TensorData& tensor);
 
 /// Compares two tensors element by element, in double, and integers exactly. NaN agrees with NaN, an infinity with the
-/// same infinity. The element types may differ; the numbers are compared. Strings and complex numbers are incomparable
+/// same infinity. The element types may differ; the values are compared. Strings and complex numbers are incomparable
 /// unless they have the same bytes. With a `floor`, NoiseFloor::factor times the noise of an element is allowed in
 /// addition to the tolerance. If the reference's own dimensions depend on rounding, the tensors are compared as a
 /// SelectionDifference, whose limits come from the differences between the draws.
 [[nodiscard]] Difference compare(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                                  const Tolerance& tolerance, const NoiseFloor* floor = nullptr);
 
-/// The result of pairing the numbers of two tensors whose sizes differ along at most one axis.
+/// The result of pairing the elements of two tensors whose sizes differ along at most one axis.
 struct Partners {
   std::int64_t without = 0;          ///< The number of elements of either tensor without a partner in the other.
   std::int64_t nan_on_one_side = 0;  ///< The number of NaN in the second tensor without a NaN as partner in the first.
-  std::int64_t finite = 0;           ///< The number of pairs whose numbers are finite.
-  double largest_difference = 0;     ///< The largest difference between the numbers of a pair.
+  std::int64_t finite = 0;           ///< The number of pairs whose elements are finite.
+  double largest_difference = 0;     ///< The largest difference between the elements of a pair.
 };
 [[nodiscard]] Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData& other, std::size_t axis,
                                      const Tolerance& tolerance);

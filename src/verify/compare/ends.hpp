@@ -29,7 +29,7 @@ struct IoPair {
 [[nodiscard]] std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model);
 [[nodiscard]] std::vector<const onnx::Value*> all_outputs(const onnx::Model& model);
 
-/// Pairs inputs or outputs by name, and the remaining ones by order if their numbers are equal. Otherwise each
+/// Pairs inputs or outputs by name, and the remaining ones by order if their counts are equal. Otherwise each
 /// remaining one adds a problem: "the candidate has no output 'y'", where `what` is "output".
 [[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
                                           const std::vector<const onnx::Value*>& candidate, const char* what,
@@ -78,8 +78,8 @@ struct IoPair {
 /// Networks with many strides need large images; small ones lead to empty tensors or are refused. Therefore sizes for
 /// symbolic dimensions are tried from small to large, each also with a first dimension of 1. Then the sizes in
 /// constants of the network are tried, because exporters may fix a batch or a length there that the inputs declare as
-/// dynamic. Finally one named size is chosen differently from the others: in a decoder with a cache, the mask is longer
-/// than the past by the number of new tokens. Integers that become an index or a count (a mask whose sums are
+/// dynamic. Finally one named size is chosen differently from the other sizes: in a decoder with a cache, the mask is
+/// longer than the past by the number of new tokens. Integers that become an index or a count (a mask whose sums are
 /// positions) are tried from 0 to 3, then in narrower ranges. Integers from which sizes are computed are then set to
 /// values that shape inference accepts. Large integers are not used if the model does not run with them.
 class MadeUpInputs {
@@ -108,7 +108,7 @@ class MadeUpInputs {
     std::optional<std::int64_t> first;  ///< The first dimension; if empty, the first dimension in the options.
     std::int64_t size;
     const onnx::Node* holder;  ///< The node that contains the size as a constant; null for the default sizes.
-    /// The symbol of a dimension that differs from the others, with its size.
+    /// The symbol of a dimension that differs from the other symbols, with its size.
     std::optional<std::pair<std::string, std::int64_t>> other = std::nullopt;
   };
   struct Run {

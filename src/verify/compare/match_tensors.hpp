@@ -17,7 +17,7 @@ struct TensorMatch {
   MatchedBy how = MatchedBy::name;
 };
 
-/// Returns the tensors of the main graph that nodes compute and that hold numbers.
+/// Returns the tensors of the main graph that nodes compute and whose elements are numeric.
 [[nodiscard]] std::vector<const onnx::Value*> tensors_of(const onnx::Model& model);
 
 /// Pairs tensors of two models. Each tensor is in at most one pair.

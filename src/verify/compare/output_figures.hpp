@@ -33,8 +33,8 @@ struct Score {
   std::int64_t not_finite = 0;
   double snr_db = 0;  ///< The signal-to-noise ratio in dB of the worst output.
   [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  /// Returns whether fewer numbers are not finite or, if equally many are, the ratio is at least 1 dB higher: enough to
-  /// justify keeping more nodes in f32.
+  /// Returns whether fewer elements are not finite or, if equally many are, the ratio is at least 1 dB higher: enough
+  /// to justify keeping more nodes in f32.
   [[nodiscard]] bool is_better_than(const Score& other) const;
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);

@@ -88,7 +88,7 @@ bool close(double reference, double candidate, double allowed, double relative) 
   return std::abs(reference - candidate) <= allowed + relative * std::abs(reference);
 }
 
-/// The limits within which two numbers count as equal.
+/// The limits within which two elements count as equal.
 struct Nearness {
   double relative;
   double allowed;
@@ -106,7 +106,7 @@ Tolerance rounding_of(const onnx::TensorData& reference, const onnx::TensorData&
   return left.relative > right.relative ? left : right;
 }
 
-/// Compares both tensors as numbers. An order explains the candidate if its numbers are within the tolerance in that
+/// Compares both tensors as numbers. An order explains the candidate if its elements are within the tolerance in that
 /// order and far closer than in the order of the reference: many orders meet a wide tolerance.
 class Search {
  public:
@@ -147,7 +147,7 @@ class Search {
     return is_far_better(squares);
   }
 
-  /// Returns whether both tensors have the same numbers except for rounding, with enough different numbers to be
+  /// Returns whether both tensors have the same elements except for rounding, with enough different elements to be
   /// certain.
   [[nodiscard]] bool same_numbers() const {
     std::vector<double> left = expected_;
@@ -171,8 +171,8 @@ class Search {
   }
 
   /// Returns the order in which candidate slice i equals the reference's slice order[i], or nothing if no order fits. A
-  /// slice that agrees at its own position stays there. Short slices, which are similar to many others, must agree
-  /// except for rounding. With `any`, all slices must, because there are so many possible orders.
+  /// slice that agrees at its own position stays there. Short slices, which are similar to many other slices, must
+  /// agree except for rounding. With `any`, all slices must, because there are so many possible orders.
   [[nodiscard]] std::optional<Dims> order_of_slices(std::size_t axis, bool any) const {
     const Dims& dims = reference_.dims;
     const std::int64_t slices = dims[axis];
@@ -266,7 +266,7 @@ std::string known_exchange(std::size_t rank, const Dims& axes) {
 }
 
 /// Returns the layouts that differ in the order of the axes of `dims`, with the changes between channels first and
-/// channels last before the others.
+/// channels last before the other layouts.
 std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_dims) {
   std::vector<Rearrangement> layouts;
   const auto longer = std::count_if(dims.begin(), dims.end(), [](std::int64_t size) { return size > 1; });

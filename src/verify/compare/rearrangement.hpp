@@ -1,4 +1,4 @@
-// Recognizes a tensor that has the right numbers in the wrong order.
+// Recognizes a tensor that has the right elements in the wrong order.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace graft::verify {
 
 using report::Rearrangement;
 
-/// Returns the reference's numbers in the candidate's order.
+/// Returns the reference's elements in the candidate's order.
 [[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);
 
 /// Returns the order that explains the candidate: all elements are within the tolerance, and the root mean square error
-/// is at most a tenth of the error without reordering. For slices or numbers in arbitrary order the tolerance is that
+/// is at most a tenth of the error without reordering. For slices or elements in arbitrary order the tolerance is that
 /// of the type's rounding, even if `tolerance` is wider. `shapes` are known shapes before flattening; after
 /// them, splits of the elements into two axes are tried. Returns nothing if the tensors agree as they are, or if no
 /// order explains the candidate.
@@ -27,13 +27,13 @@ using report::Rearrangement;
     const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
     const std::vector<std::vector<std::int64_t>>& shapes = {});
 
-/// Returns the transposition that explains the candidate best, even if its numbers are not within the tolerance. The
+/// Returns the transposition that explains the candidate best, even if its elements are not within the tolerance. The
 /// transposed dimensions must be the candidate's. Returns nothing if the original order explains the candidate equally
 /// well.
 [[nodiscard]] std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
                                                                  const onnx::TensorData& candidate);
 
-/// Returns the transposition that follows from the dimensions alone, regardless of the numbers: a move of the channel
+/// Returns the transposition that follows from the dimensions alone, regardless of the elements: a move of the channel
 /// axis, or the only possible transposition. Returns nothing if the dimensions are equal, or if several transpositions
 /// or none explain them.
 [[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,

@@ -70,7 +70,7 @@ std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool
   return sizes;
 }
 
-/// Returns the sizes of the inputs and constants, the numbers of their elements, and the divisors of these, without
+/// Returns the sizes of the inputs and constants, the counts of their elements, and the divisors of these, without
 /// duplicates.
 std::vector<std::int64_t> likely_sizes(const onnx::Model& model, const Sizes& inputs) {
   constexpr std::size_t most_tensors = 16;

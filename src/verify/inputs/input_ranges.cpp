@@ -60,7 +60,7 @@ bool has_shape_of_image(const onnx::Value& input) {
 }
 
 /// Returns whether a constant may contain the means of an image, one for all channels or one per channel. Masks have
-/// other numbers of elements.
+/// other counts of elements.
 bool are_means_of_image(const onnx::Value* value, double sign) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   if (!constant) return false;
@@ -70,7 +70,7 @@ bool are_means_of_image(const onnx::Value* value, double sign) {
 }
 
 /// Returns the real range that 8 bits represent if scale and zero point are single constants. A calibrated network does
-/// not distinguish numbers beyond this range.
+/// not distinguish values beyond this range.
 std::optional<InputRange> range_of_integers(const onnx::Node& node) {
   const auto constant_of = [&](std::size_t place) {
     auto constant = node.input(place) == nullptr ? std::nullopt : node.input(place)->constant();
@@ -100,7 +100,7 @@ std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t pla
   const onnx::Value* limit = node.input(score_threshold);
   const auto constant = place != 1 || limit == nullptr ? std::nullopt : limit->constant();
   const auto threshold = constant ? constant->scalar() : std::nullopt;
-  // Other thresholds lie among the normally distributed numbers that an input without a range receives.
+  // Other thresholds lie among the normally distributed values that an input without a range receives.
   if (!threshold || !(std::abs(*threshold) >= 1) || !std::isfinite(*threshold)) return std::nullopt;
   return InputRange{.lowest = *threshold - 1,
                     .highest = *threshold + 1,
@@ -187,8 +187,8 @@ std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
 }
 
 /// Returns a range around the constants with which a node compares its input, or to which it clips the input. Returns
-/// nothing if the default range 0 to 3 has numbers on both sides of the constants, or if the constants are large,
-/// because such numbers may become sizes.
+/// nothing if the default range 0 to 3 has values on both sides of the constants, or if the constants are large,
+/// because such values may become sizes.
 std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
   constexpr double largest = 1024;
   std::optional<std::pair<double, double>> limits;
@@ -218,7 +218,7 @@ std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
 
 /// Returns the range of an integer input. If the input is an index, possibly plus a constant, the range covers all rows
 /// of the table; for several tables, the rows that all have, or the rows of the smallest. If the input is compared with
-/// constants or clipped, the range has numbers on both sides of these constants.
+/// constants or clipped, the range has values on both sides of these constants.
 std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx::Value& input) {
   if (!input.type || !is_integer(*input.type)) return std::nullopt;
   std::optional<InputRange> rows;

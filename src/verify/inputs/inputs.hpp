@@ -14,17 +14,17 @@
 namespace graft::verify {
 
 enum class InputValues : std::uint8_t {
-  normal,    ///< The numbers are normally distributed, times `scale`.
-  negative,  ///< The numbers are normally distributed, times `scale`, and then made negative.
+  normal,    ///< The elements are normally distributed, times `scale`.
+  negative,  ///< The elements are normally distributed, times `scale`, and then made negative.
   zeros,
   ones,
-  /// The numbers are selected randomly from those `choices` that the type can represent; 0 if it can represent none of
+  /// The elements are selected randomly from those `choices` that the type can represent; 0 if it can represent none of
   /// them.
   chosen,
-  /// The numbers are normally distributed, and every seventh element is infinite. Integers are as for `normal`.
+  /// The elements are normally distributed, and every seventh element is infinite. Integers are as for `normal`.
   infinite,
-  nan,  ///< The numbers are normally distributed, and every seventh element is NaN. Integers are as for `normal`.
-  /// The numbers are uniformly distributed from -2 to 2, times `scale`, which is fast to generate for large tensors.
+  nan,  ///< The elements are normally distributed, and every seventh element is NaN. Integers are as for `normal`.
+  /// The elements are uniformly distributed from -2 to 2, times `scale`, which is fast to generate for large tensors.
   uniform,
 };
 
@@ -41,10 +41,10 @@ struct InputOptions {
   std::set<std::string, std::less<>> large_integers = {};
   /// The exact elements of inputs, by input name. They have priority over all other options.
   std::map<std::string, std::vector<double>, std::less<>> numbers = {};
-  /// The numbers for InputValues::chosen.
+  /// The values for InputValues::chosen.
   std::vector<double> choices = {};
-  /// The ranges of inputs over which their numbers, including integers, are uniformly distributed if `values` is normal
-  /// or uniform; integers also if `values` is negative.
+  /// The ranges of inputs over which their elements, including integers, are uniformly distributed if `values` is
+  /// normal or uniform; integers also if `values` is negative.
   InputRanges ranges = {};
   /// The sizes of symbolic dimensions, by the name of the symbol.
   std::map<std::string, std::int64_t, std::less<>> dims = {};
@@ -84,7 +84,7 @@ struct InputOptions {
 /// bytes may declare inputs of any size.
 inline constexpr std::int64_t most_synthetic_elements = std::int64_t{1} << 26U;
 
-/// Returns a tensor for each input without a default. The numbers depend only on the seed and the input's name. i8 and
+/// Returns a tensor for each input without a default. The elements depend only on the seed and the input's name. i8 and
 /// u8 use their whole range. Other integers, which are mostly indices or counts, are from 0 to 3 unless the input is in
 /// `wide_integers`. Booleans use both values. Throws Error for an input whose type or rank is unknown, an input of
 /// strings, a name in `shapes` or `dims` that the model does not have, a shape that contradicts the model's, a range

@@ -70,7 +70,7 @@ onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::T
   return onnx::TensorData::from_numbers(reference.type, reference.dims, numbers);
 }
 
-/// A weight that both models have with different numbers.
+/// A weight that both models have with different elements.
 struct ChangedWeight {
   std::string name;
   onnx::TensorData moved;

@@ -24,7 +24,7 @@ struct ModelThatRan {
 /// Returns a sentence for each part that the runs did not exercise, for two models whose outputs agree.
 ///
 /// Reported are weights of the same name, type and shape whose elements differ in the two files, if the reference
-/// returns the same bits with other numbers in place of these elements: "the weights 'w' differ in 24 of 40 elements,
+/// returns the same bits with other values in place of these elements: "the weights 'w' differ in 24 of 40 elements,
 /// and no output shows it: the inputs may not reach them". Weights that change the outputs are not reported, because
 /// another change in the candidate compensates for them. Reported are also the nodes of find_changed_nodes, whether or
 /// not an output depends on them, because equal outputs show that the inputs may not reach the difference. Also

@@ -39,8 +39,8 @@
 namespace graft::verify {
 namespace {
 
-/// Runs marked models in the second engine and all others in the first, so that a comparison of two models compares two
-/// engines.
+/// Runs marked models in the second engine and all other models in the first, so that a comparison of two models
+/// compares two engines.
 class SplitEngine final : public runtime::Engine {
  public:
   /// The metadata key that marks a model, or a part of one, for the second engine.
@@ -80,7 +80,7 @@ bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
 
 /// The absolute tolerance for results near 0. Engines compute functions accurately relative to 1, not relative to the
 /// result: ONNX Runtime computes Elu near 0 as exp(x) - 1, and OpenVINO computes Erf(1e-15) as 0. A real fault of an
-/// engine also affects larger numbers.
+/// engine also affects larger values.
 constexpr double near_zero = 4 * 0x1p-23;
 
 /// A model that both engines have compiled, and the tolerances for comparing their results.

@@ -37,7 +37,7 @@ constexpr double epsilons = 4;
 /// The largest integer that is not changed. Arithmetic on integers up to this size is exact: they are indices, sizes
 /// and counts in f32.
 constexpr double largest_kept_integer = 65536;
-/// The largest numbers that are changed. Larger numbers could overflow.
+/// The largest values that are changed. Larger values could overflow.
 constexpr double largest_moved_f32 = 1e38;
 constexpr double largest_moved_f64 = 1e307;
 /// The epsilon of f64 in epsilons of f32.

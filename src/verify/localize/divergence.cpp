@@ -50,7 +50,7 @@ class DivergenceSearch {
   }
 
  private:
-  /// Returns whether an operator computes NaN from numbers, such as the logarithm of a negative number or 0 / 0.
+  /// Returns whether an operator computes NaN from finite values, such as the logarithm of a negative number or 0 / 0.
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
@@ -75,8 +75,8 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the candidate's tensor has the reference's numbers and name, but in another order. That is correct
-  /// only if the nodes that read it expect this order.
+  /// Returns whether the candidate's tensor has the reference's elements and name, but in another order. That is
+  /// correct only if the nodes that read it expect this order.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
     const ComparedLayer& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
@@ -287,7 +287,7 @@ class DivergenceSearch {
   }
 
   /// Returns whether a node is wrong when it runs alone. A tensor that differs is not the fault of its node if the node
-  /// computes the reference's numbers from the reference's inputs, in either order: the nodes that read the tensor show
+  /// computes the reference's values from the reference's inputs, in either order: the nodes that read the tensor show
   /// which order is correct.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
     ComparedLayer& layer = state_.report.layers[index];
@@ -313,7 +313,7 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the node, run alone, also returns the reference's numbers in an order that cannot be described.
+  /// Returns whether the node, run alone, also returns the reference's values in an order that cannot be described.
   [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
                                  const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;

@@ -35,7 +35,7 @@ onnx::ElementType type_of(Precision precision) {
   return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
-/// Returns the smallest normal number of the type, below which numbers lose digits.
+/// Returns the smallest normal number of the type, below which values lose digits.
 double smallest_normal(Precision precision) {
   constexpr int f16_exponent = -14;
   constexpr int bf16_exponent = -126;
@@ -123,7 +123,7 @@ std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) 
   return std::nullopt;
 }
 
-/// Returns the numbers after rounding to int8 steps, with one scale per channel.
+/// Returns the elements after rounding to int8 steps, with one scale per channel.
 onnx::TensorData int8_per_channel(const onnx::TensorData& tensor, std::size_t axis) {
   std::vector<double> numbers = *tensor.numbers();
   std::size_t inner = 1;

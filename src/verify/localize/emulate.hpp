@@ -40,13 +40,13 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// y = Op(x) becomes y = Cast(Cast(Op(x), f16), f32) in f16, likewise in bf16, and y = Mul(Clip(Round(Div(Op(x),
 /// scale)), -128, 127), scale) in int8. Every f32 tensor, also in the bodies of If, Loop and Scan, is rounded after the
 /// node that computes it, and so are inputs and weights. Operators compute in f32 internally, as Graft's and TensorRT's
-/// do. In f16 and bf16, numbers beyond the range become infinite; in int8 they saturate, each tensor with its own
+/// do. In f16 and bf16, values beyond the range become infinite; in int8 they saturate, each tensor with its own
 /// scale. In int8, weights of Conv, ConvTranspose, Gemm and MatMul have one scale per channel; other constants are not
 /// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
-/// Returns the f32 constants, including those in subgraphs, with numbers that become infinite in the type. Returns none
-/// for int8, whose steps cover the range of the numbers.
+/// Returns the f32 constants, including those in subgraphs, with elements that become infinite in the type. Returns
+/// none for int8, whose steps cover the range of the elements.
 [[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
 
 /// Returns the node whose result a rounding node of an emulated model rounds, or the node itself if it is not a
@@ -56,7 +56,7 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// Returns the effect of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
 [[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);
 
-/// The numbers in a tensor, and the effect of a type on them.
+/// The elements of a tensor, and the effect of a type on them.
 struct TypeEffect {
   TensorRange range;
   RoundingEffect rounding;

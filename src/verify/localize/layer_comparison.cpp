@@ -83,7 +83,7 @@ class PairComparison {
     }
   }
 
-  /// Returns whether the tensor is not compared, because its numbers are random or because one of the models does not
+  /// Returns whether the tensor is not compared, because its elements are random or because one of the models does not
   /// run if this tensor is returned.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
@@ -167,7 +167,7 @@ class PairComparison {
         find_rearrangement(reference, candidate, state_.usual_tolerance(row, reference.type, candidate.type), shapes);
     const bool expected = may_be_in_other_order(row.match, reference, candidate);
     if (!layout && expected) layout = nearest_transposition(reference, candidate);
-    // Rewrites move Transposes. If the numbers differ too much to show the order, the dimensions show it.
+    // Rewrites move Transposes. If the elements differ too much to show the order, the dimensions show it.
     if (!layout && expected) layout = transposition_between(reference.dims, candidate.dims);
     if (layout && layout->is_known() && expected) {
       compared.arranged = rearrange(reference, *layout);
@@ -261,7 +261,7 @@ class PairComparison {
 
   /// Adds a problem if a program that calls the candidate instead of the reference would misread the output, because
   /// one type is an integer and the other real, or because the dimensions differ although the inputs have the same
-  /// order. Different real types are judged by their numbers, as verify_models does with
+  /// order. Different real types are judged by their elements, as verify_models does with
   /// VerifyOptions::may_be_narrower.
   void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;

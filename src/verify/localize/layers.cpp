@@ -25,7 +25,7 @@ class Layers {
     state_.inputs = pair_io(fed_inputs(state_.reference.model()), fed_inputs(state_.candidate.model()), "input",
                             state_.report.problems);
     if (!state_.report.problems.empty()) return std::move(state_.report);
-    // The scales of int8 are computed from the first run. The second run shows their error on other numbers.
+    // The scales of int8 are computed from the first run. The second run shows their error on other values.
     const std::size_t usual_seeds = state_.emulated == Precision::int8 ? 2 : 1;
     const std::size_t seeds = state_.options.seeds == 0 ? usual_seeds : state_.options.seeds;
     const std::size_t runs = state_.options.data.empty() ? seeds : state_.options.data.size();

@@ -62,12 +62,12 @@ struct LayerReport : report::LayersReport {
   std::optional<ReducedCase> reduced = {};
 };
 
-/// Compares two models layer by layer. Tensors are paired by TensorMatcher, and the remaining ones by their numbers.
-/// Inputs and outputs are paired as in verify_models; an input whose channel axis is at another position in the
-/// candidate (NHWC, NCHW) is transposed for it. Both models compute in f32, and f16 and bf16 tensors are rounded after
-/// the nodes that compute them. If the engine has checks (Engine::checked), they are applied to the outputs, always or
-/// when the outputs differ, unless a type is emulated. If `emulated` is set, the candidate is compared after `emulate`,
-/// with the scales of run 0. Throws Error if the reference cannot run.
+/// Compares two models layer by layer. Tensors are paired by TensorMatcher, and the remaining tensors by their
+/// elements. Inputs and outputs are paired as in verify_models; an input whose channel axis is at another position in
+/// the candidate (NHWC, NCHW) is transposed for it. Both models compute in f32, and f16 and bf16 tensors are rounded
+/// after the nodes that compute them. If the engine has checks (Engine::checked), they are applied to the outputs,
+/// always or when the outputs differ, unless a type is emulated. If `emulated` is set, the candidate is compared after
+/// `emulate`, with the scales of run 0. Throws Error if the reference cannot run.
 [[nodiscard]] LayerReport compare_layers(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const VerifyOptions& options = {},
                                          std::optional<Precision> emulated = {});

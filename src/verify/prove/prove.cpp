@@ -1,4 +1,4 @@
-// Runs the trials of a proof: all combinations of sizes, numbers and implementations of Graft's operators.
+// Runs the trials of a proof: all combinations of sizes, values and implementations of Graft's operators.
 #include "verify/prove/prove.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ struct Numbers {
   bool every_seed;
 };
 
-// The magnitudes detect a different epsilon, which has an effect only for numbers near its square root or near itself.
+// The magnitudes detect a different epsilon, which has an effect only for values near its square root or near itself.
 constexpr std::array<Numbers, 16> all_numbers{{
     {InputValues::normal, 1, true},
     {InputValues::zeros, 1, false},
@@ -88,7 +88,7 @@ std::string text_of(const Shapes& shapes) {
   return text;
 }
 
-/// Returns numbers at which a region may change its behavior: its small constants and real attributes, and their
+/// Returns values at which a region may change its behavior: its small constants and real attributes, and their
 /// negatives. A random number never equals the 0.5 of x > 0.5.
 std::vector<double> numbers_of(const onnx::Model& model) {
   std::set<double> numbers{-1, 0, 1};
@@ -205,7 +205,7 @@ std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
 }
 
 /// Returns whether a size that is computed from other sizes, after layers that shrink, lies between `lowest` and 2. A
-/// normalization over two numbers that are close returns little but rounding errors.
+/// normalization over two elements that are close returns little but rounding errors.
 bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto found = shapes.find(input->name);
@@ -337,8 +337,8 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
   return result;
 }
 
-/// Returns combinations of sizes in which one size is 1 and the others are larger. Only such sizes broadcast an input
-/// that otherwise has the shape of the others.
+/// Returns combinations of sizes in which one size is 1 and the other sizes are larger. Only such sizes broadcast an
+/// input that otherwise has the shape of the other inputs.
 std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::size_t most = 4;
   std::vector<std::string> symbols = symbols_of_inputs(model);
@@ -447,7 +447,7 @@ class Proof {
     }
   }
 
-  /// Runs the proof. `fixed` are sizes that are tried once, after all others.
+  /// Runs the proof. `fixed` are sizes that are tried once, after all other sizes.
   ProofResult run(const Shapes* fixed = nullptr) {
     check_same_names(before_, after_);
     try {
@@ -589,7 +589,7 @@ class Proof {
           refusal_ = refused.what();
           ++result_.skipped;
           if (!has_run) return true;
-          continue;  // Only these numbers are refused.
+          continue;  // Only these values are refused.
         }
         has_run = true;
         const bool only_finite = numbers.values == InputValues::infinite || numbers.values == InputValues::nan;
@@ -608,8 +608,8 @@ class Proof {
     return std::move(result_);
   }
 
-  /// Returns the rounding error of a mean: one epsilon of the largest input. A mean of numbers of both signs is far
-  /// smaller than the numbers, but its rounding error is not. Measured with 65,536 normally distributed numbers: 3.2e-8
+  /// Returns the rounding error of a mean: one epsilon of the largest input. A mean of values of both signs is far
+  /// smaller than the values, but its rounding error is not. Measured with 65,536 normally distributed values: 3.2e-8
   /// between two orders of summation, for means down to 5e-4.
   static double rounding_of_mean(const onnx::Value* value, const runtime::TensorMap& inputs) {
     const onnx::Value* source = value == nullptr ? nullptr : mean_of(*value);

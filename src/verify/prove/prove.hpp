@@ -22,7 +22,7 @@ struct ProofOptions {
   /// Maximum number of elements of one input; symbolic dimensions are chosen accordingly. With fixed dimensions, all
   /// inputs together may have 256 times as many.
   std::int64_t max_elements = 1 << 20;
-  /// Whether to run only normally distributed numbers and the region's constants, at one size.
+  /// Whether to run only normally distributed values and the region's constants, at one size.
   bool spot_check = false;
   /// The inputs that have no elements in additional runs, of which at least one must succeed. If Engine::second exists,
   /// it performs all runs.
@@ -33,7 +33,7 @@ struct ProofOptions {
 struct ProofResult {
   bool proven = false;
   std::size_t trials = 0;   ///< Number of runs that were compared.
-  std::size_t skipped = 0;  ///< The number of trials whose sizes or numbers the original region refuses.
+  std::size_t skipped = 0;  ///< The number of trials whose sizes or elements the original region refuses.
   /// The number of trials in which only the noise floor of the original region explains a difference.
   std::size_t within_noise = 0;
   std::size_t without_elements = 0;  ///< Number of trials in which an input of ProofOptions::emptied had no elements.
@@ -78,7 +78,7 @@ struct OpenSizes {
                                        const onnx::Model& after, const ProofOptions& options = {});
 
 /// Measures a rewrite that is meant to change the result. `proven` states that both models run, and `text` how far
-/// apart their results are for normally distributed numbers. Throws Error as prove_region does.
+/// apart their results are for normally distributed values. Throws Error as prove_region does.
 [[nodiscard]] ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before,
                                          const onnx::Model& after, const ProofOptions& options = {});
 

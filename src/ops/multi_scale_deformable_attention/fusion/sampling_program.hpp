@@ -90,7 +90,7 @@ class SamplingProgram {
     std::array<std::size_t, 3> inputs{};
     std::array<double, 2> value{};
   };
-  /// The value of an instruction: two numbers for a tensor with coordinates, twice the same number for any other
+  /// The value of an instruction: two values for a tensor with coordinates, twice the same value for any other
   /// tensor, or a weighted sum of pixels.
   struct Number {
     std::array<double, 2> values{};
