@@ -25,7 +25,7 @@ namespace kernels {
 struct PackedRows {
   std::int64_t count;
   int length;
-  int of_block;    ///< The number of rows of a block, a multiple of the elements of a vector.
+  int of_block;    ///< The number of rows that a block processes, a multiple of the elements of a vector.
   int log2_lanes;  ///< The binary logarithm of the number of lanes that sum a row.
   Divisor by_length;
 };

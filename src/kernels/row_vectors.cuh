@@ -94,10 +94,10 @@ struct Rows {
 struct RowsInPieces {
   static constexpr bool may_have_weights = false;
   std::int64_t count;
-  std::int64_t all;  ///< The number of elements of the tensor.
+  std::int64_t all;  ///< The number of elements that the tensor has.
   int length;
-  int piece;             ///< The number of elements of a piece.
-  int vectors_of_piece;  ///< The maximum number of vectors of a piece, in the access width that is used.
+  int piece;             ///< The number of elements that a piece has.
+  int vectors_of_piece;  ///< The maximum number of vectors that a piece takes, in the access width that is used.
   Divisor by_vectors;
   std::int64_t stride;
   StridedLoop kept;

@@ -1,5 +1,5 @@
-# Tests ONNX functions of operators that are not Graft's: a fault in a function is reported when the library is loaded,
-# as is a function that runs where a kernel or plugin was meant. onnx's own checker judges what ONNX accepts.
+# Tests ONNX functions of operators that are not Graft's: loading a library reports a fault in a function, and a function
+# that runs although a kernel or plugin was meant. onnx's own checker judges what ONNX accepts.
 import os
 import re
 from pathlib import Path

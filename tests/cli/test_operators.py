@@ -16,7 +16,7 @@ from onnx_models import run_onnx, save
 
 LIBRARIES = Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "operators"
 LIBRARY = LIBRARIES / "libmy_operators.so"
-PLUGINS = LIBRARIES / "libmy_plugins.so"  # the same operators, in a build with CUDA
+PLUGINS = LIBRARIES / "libmy_plugins.so"  # contains the same operators, in a build with CUDA
 RANDOM = np.random.default_rng(7)
 SHAPE = [2, 3, 4, 6]
 

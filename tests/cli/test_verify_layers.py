@@ -10,7 +10,7 @@ from conftest import DIGITS, DIGITS_DATA, PROGRAM, run_command
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import make_model, run_onnx, save, session_of
 
-SIZE = 12  # of the image
+SIZE = 12  # the height and width of the image
 
 
 class Network:

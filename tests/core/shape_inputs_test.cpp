@@ -44,8 +44,8 @@ TEST(ShapeInputs, MakeShapes) {
   EXPECT_EQ(extents, (std::vector<Extents>{{2, 5, 7, 2}}));
 }
 
-/// The expected values are ONNX Runtime's AffineGrid of [[1, 2, 3], [4, 5, 6]] and a size of 1,1,2,2, for both values
-/// of align_corners.
+/// The expected values were computed by ONNX Runtime's AffineGrid from [[1, 2, 3], [4, 5, 6]] and a size of 1,1,2,2,
+/// for both values of align_corners.
 TEST(ShapeInputs, AreKnownToKernelsByTheOutput) {
   const std::vector<float> theta{1, 2, 3, 4, 5, 6};
   std::vector<float> grid(8);

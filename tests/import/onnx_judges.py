@@ -196,6 +196,8 @@ def light_case(name):
     model = onnx.load(path)
     (info,) = real_inputs(model)
     shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
-    x = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(np.float32)  # as ONNX's runner
+    x = (np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)).astype(
+        np.float32
+    )  # the inputs of ONNX's test runner
     y = onnx.TensorProto.FromString(path.with_name(f"light_{name}_output_0.pb").read_bytes())
     return Case(f"light_{name}", model, [([x], [y])], 1e-3, 1e-7)

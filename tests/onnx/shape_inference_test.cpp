@@ -190,7 +190,7 @@ TEST(ShapeInference, GivenInputShapes) {
   infer_shapes(model);
   infer_shapes(model, {{"x", Shape{5, 4}}});
   EXPECT_EQ(type_text(*model.graph().find("y")), "f32[5, 4]");
-  EXPECT_EQ(type_text(*model.graph().find("w")), "f32[5]");  // the same n
+  EXPECT_EQ(type_text(*model.graph().find("w")), "f32[5]");  // z has the same symbol n as x
   EXPECT_NE(error_of([&] {
               infer_shapes(model, {{"x", Shape{5, 3}}});
             }).find("input 'x' cannot have the shape [5, 3]"),

@@ -53,7 +53,7 @@ class Anything(types.ModuleType):
     __index__ = __int__
 
     def __mro_entries__(self, _):
-        return (Layer,)  # as the base of a derived class
+        return (Layer,)  # found as the base of a derived class
 
     def __len__(self):
         return 1

@@ -164,7 +164,7 @@ TEST(FoldTransposes, FlattenedChannelsLastKeepTheirTrainedOrder) {
   EXPECT_EQ(found.report.count("fold_transposes"), 1U);
   EXPECT_EQ(count_of(found.model, "Transpose"), 0U);
   EXPECT_EQ(count_of(found.model, "Flatten"), 1U);
-  // Element 1 of x is channel 0 of pixel (0, 1), which is row 4 of the trained matrix; its first number is element 12
+  // Element 1 of x is channel 0 of pixel (0, 1), which is row 4 of the trained matrix; its first element is element 12
   // of a.
   for (const onnx::Node* node : found.model.graph().nodes()) {
     if (!node->is("MatMul")) continue;

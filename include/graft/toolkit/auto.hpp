@@ -28,17 +28,17 @@ using report::StepState;
 
 /// The options of the steps are those of the functions. run_auto sets their data, outputs, watches and logs.
 struct AutoOptions {
-  ImportOptions import = {};  ///< How the network is read.
-  /// `check` is ignored: the comparison and the build are steps of their own.
+  ImportOptions import = {};  ///< The options for reading the network.
+  /// The options of the conversion. `check` is ignored: the comparison and the build are separate steps.
   ConvertOptions convert = {};
   VerifyOptions verify = {};
   std::optional<QuantizeOptions> quantize = {};  ///< Nothing: the network keeps its types.
-  /// Without targets: the GPU of this machine, or else the GPUs for which TensorRT-RTX builds without a target, as far
-  /// as the plugins in the network run on them. `layers` is always set.
+  /// If `targets` is empty, the engine is built for the GPU of this machine or, if there is no GPU, for the GPUs for
+  /// which TensorRT-RTX builds without a target and on which the plugins in the network run. `layers` is always set.
   BuildOptions build = {};
   /// Inputs for the comparison and the calibration: sources of set_data. Empty: synthetic inputs.
   std::vector<std::string> data_files = {};
-  /// Inputs in memory, in place of `data_files`, which are written to data.npz in the folder.
+  /// Inputs in memory, which replace `data_files`. They are written to data.npz in the folder.
   Tensors data = {};
   /// The folder for the models and the report, which is created. Empty: "digits.graft" for the engine "digits.engine".
   std::filesystem::path folder = {};

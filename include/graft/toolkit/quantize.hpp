@@ -39,9 +39,10 @@ struct Int8Options {
   std::filesystem::path recipe = {};  ///< A YAML file that describes how images are prepared (docs/guide/int8.md).
   std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0: all.
   /// The method that chooses thresholds. Nothing: percentile in int8; minmax in f8, whose steps are finer for small
-  /// numbers.
+  /// values.
   std::optional<ThresholdMethod> calibration = {};
-  /// For ThresholdMethod::percentile, which it implies; above 0, at most 100. Nothing: 99.99.
+  /// The percentile for ThresholdMethod::percentile, above 0 and at most 100. Setting it selects this method, whose
+  /// default is 99.99.
   std::optional<double> percentile = {};
   /// A calibration cache of TensorRT 7 to 10 whose scales are used, without a method or a percentile. Data are then
   /// optional and only used to compare outputs. int8 only.

@@ -31,9 +31,9 @@ struct DepthwiseTask {
   Quantizer quantizer;
 
   int images_of_batch;  ///< The number of images in one item of the batch.
-  int channels;         ///< The number of channels of an image, including padding.
-  int all_channels;     ///< The number of channels of x, without padding.
-  int weight_pitch;     ///< The number of elements from one element of a window to the next.
+  int channels;         ///< The number of channels that an image has, including padding.
+  int all_channels;     ///< The number of channels that x has, without padding.
+  int weight_pitch;     ///< The distance in elements from one window element to the next.
   int height;
   int width;
   int out_height;
@@ -59,7 +59,7 @@ struct DepthwiseTask {
   int tile_rows;
   int tile_columns;
   int chunks;     ///< The number of 16-byte chunks in a pixel.
-  int positions;  ///< The number of chunks in one row of the pixels that the windows of a tile read.
+  int positions;  ///< The number of chunks that the windows of a tile read from one row of pixels.
   int row_step;   ///< The number of rows that a block copies at once.
   Divisor by_lane_tiles;
   Divisor by_tile_columns;

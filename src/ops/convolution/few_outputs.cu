@@ -14,8 +14,8 @@ constexpr int tap_bytes = most_outputs * step_bytes;
 
 struct FewOutputsTask : PatchTask {
   int outputs;
-  int channel_bytes;  ///< The number of bytes of a pixel that contain channels; the bytes after them are padding.
-  int pixel_stride;   ///< The number of bytes from one pixel to the next.
+  int channel_bytes;  ///< The bytes that the channels of a pixel take; the bytes after them are padding.
+  int pixel_stride;   ///< The distance in bytes from one pixel to the next.
   bool linear;        ///< Whether y is linear; otherwise it is hwc8.
   Divisor by_steps;   ///< The divisor is `steps`, the number of steps of a tile.
 };

@@ -11,9 +11,9 @@ namespace graft::ops {
 struct RepackJob {
   const void* from = nullptr;
   void* to = nullptr;
-  std::int64_t plane_stride = 0;  ///< The number of elements in one plane of channels in chw32.
-  std::int64_t image_stride = 0;  ///< The number of elements of an image in the vector layout.
-  int pixel_stride = 0;           ///< The number of elements of a pixel in the vector layout.
+  std::int64_t plane_stride = 0;  ///< The number of elements that one plane of channels takes in chw32.
+  std::int64_t image_stride = 0;  ///< The number of elements that an image takes in the vector layout.
+  int pixel_stride = 0;           ///< The number of elements that a pixel takes in the vector layout.
   int channels = 0;
   int stored_channels = 0;
   int pixels = 0;

@@ -23,17 +23,17 @@ struct TensorCoreTask {
   Quantizer quantizer;
 
   std::int64_t image_bytes = 0;  ///< The size of an image of x in bytes.
-  /// The number of bytes from the first channel of a group of x to the first channel of the next group.
+  /// The distance in bytes from the first channel of a group of x to the first channel of the next group.
   std::int64_t group_bytes = 0;
-  int block_bytes = 0;  ///< The number of bytes from one block of channels of x to the next.
+  int block_bytes = 0;  ///< The distance in bytes from one block of channels of x to the next.
   int pixel_bytes = 0;
   int blocks = 0;        ///< The number of whole blocks of channels.
-  int block_chunks = 0;  ///< The number of chunks of a pixel within a whole block.
-  /// The number of chunks of a pixel within the partial block after the whole blocks; 1 if no block is partial.
+  int block_chunks = 0;  ///< The number of chunks that a pixel has within a whole block.
+  /// The number of chunks that a pixel has within the partial block after the whole blocks; 1 if no block is partial.
   int rest_chunks = 1;
   int chunks = 0;               ///< The number of chunks in a sum.
-  int filter_block_chunks = 0;  ///< The number of chunks from one block of a filter to the next.
-  int filter_tap_chunks = 0;    ///< The number of chunks from one element of the window of a filter to the next.
+  int filter_block_chunks = 0;  ///< The distance in chunks from one block of a filter to the next.
+  int filter_tap_chunks = 0;    ///< The distance in chunks from one window element of a filter to the next.
   Divisor by_block;             ///< The divisor is the number of chunks of a block over the whole window.
   Divisor by_block_chunks;
   Divisor by_rest_chunks;
@@ -83,7 +83,7 @@ struct TensorCoreTileSize {
   int chunks;  ///< The number of chunks in a step.
   int stages;
   int blocks;  ///< The number of blocks per multiprocessor.
-  int speed;   ///< The number of products of chunks per clock cycle of a multiprocessor, as measured on an H200.
+  int speed;   ///< The products of chunks that a multiprocessor computes per clock cycle, as measured on an H200.
 
   [[nodiscard]] constexpr int stage_bytes() const { return (rows + columns) * chunks * 16; }
   /// Returns the number of elements from one row of sums in shared memory to the next. With this pitch no two lanes

@@ -46,7 +46,7 @@ struct Tf32Task {
   int chunks_of_tap;
   int stages;
   int row_tiles;
-  int stored_outputs;  ///< The number of channels of a pixel of y in hwc8, including padding; 0 if y is linear.
+  int stored_outputs;  ///< The number of channels that a pixel of y has in hwc8, including padding; 0 if y is linear.
   bool pairs;          ///< Whether two pixels are stored at once.
   Divisor by_image;
 };

@@ -69,7 +69,7 @@ struct Sizes {
   int taps_w = 1, taps = 1;
   int chunk = 128;         ///< The size of a chunk in bytes: 128, 64 or 32.
   int weight_chunk = 128;  ///< The number of bytes of weights that are copied at once, a multiple of `chunk`.
-  int chunks_of_tap = 1;   ///< The number of chunks in the channels of a pixel.
+  int chunks_of_tap = 1;   ///< The number of chunks that the channels of a pixel take.
   int stages = 1;          ///< The number of stages of depth in a sum.
   /// Whether output pixel i is computed from input pixel i alone (1 x 1 window, stride 1); x is then copied as a
   /// matrix.

@@ -16,7 +16,7 @@ namespace graft::ops::wgmma {
 struct Cut {
   int tile = 0;     ///< An index into Tiles followed by Patches, or into GatheredTiles.
   int cluster = 1;  ///< The number of blocks that share each split tile.
-  int chunk = 128;  ///< The number of bytes of a pixel's channels that are copied at once.
+  int chunk = 128;  ///< The bytes that one copy takes from the channels of a pixel.
 };
 
 /// Returns the position of the first tap of the window for the last output, relative to the last element of the image.

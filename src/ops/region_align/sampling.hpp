@@ -15,9 +15,10 @@ namespace graft::ops {
 
 /// The sizes along one axis that all regions share.
 struct RegionGrid {
-  int size = 0;   ///< The number of pixels of the map along the axis.
-  int bins = 0;   ///< The number of bins of a region along the axis.
-  int ratio = 0;  ///< The number of samples of a bin; 0 stands for one per pixel of the bin, rounded up.
+  int size = 0;  ///< The number of pixels that the map has along the axis.
+  int bins = 0;  ///< The number of bins that a region has along the axis.
+  int ratio =
+      0;  ///< The number of samples that a bin has along the axis; 0 stands for one per pixel of the bin, rounded up.
   float scale = 1;
   bool is_half_pixel = true;
 
@@ -33,7 +34,7 @@ struct RegionGrid {
 struct RegionAxis {
   float start = 0;
   float bin = 0;    ///< The size of a bin.
-  int samples = 0;  ///< The number of samples of a bin.
+  int samples = 0;  ///< The number of samples that a bin has along the axis.
 };
 
 /// The weight of a pixel. `index` counts elements of memory.

@@ -50,8 +50,8 @@ struct PlanesPlan {
   int accesses = 0;  ///< The number of accesses to a row.
   /// The number of vectors of 16 bytes at the beginning of shared memory that contain staged planes.
   int staged_vectors = 0;
-  int column_stride = 0;  ///< The number of elements from one piece of a cell of rows to the next.
-  int strip_stride = 0;   ///< The number of elements from one cell of rows to the next.
+  int column_stride = 0;  ///< The distance in elements from one piece of a cell of rows to the next.
+  int strip_stride = 0;   ///< The distance in elements from one cell of rows to the next.
   /// The binary logarithm of the number of columns that a thread reduces to one before it stores them in shared memory:
   /// N or one.
   int log2_step = 0;

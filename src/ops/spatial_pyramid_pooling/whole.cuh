@@ -17,7 +17,7 @@ namespace detail {
 struct WholePolicy {
   /// The number of loads that a thread issues before it uses the first one, if a block pools a plane.
   static constexpr int in_flight = 4;
-  static constexpr int in_lane = 2;  ///< The number of these loads if lanes of a warp pool a plane.
+  static constexpr int in_lane = 2;  ///< The number of such loads if lanes of a warp pool a plane.
   static constexpr int most_threads = 512;
   static constexpr int most_in_warp = 128;  ///< The largest number of vectors of a plane that lanes of one warp pool.
 };

@@ -16,7 +16,7 @@ struct SeparableTask {
   UpsamplingTask task;
   std::int64_t lines;  ///< The number of rows in the output.
   int lines_each;      ///< The number of rows that a warp computes.
-  int pieces;          ///< The number of pieces of a row, which are 32 * separable_columns wide.
+  int pieces;          ///< The number of pieces that a row has; a piece is 32 * separable_columns wide.
   int window;          ///< The maximum number of elements of an input row that a piece needs.
 };
 

@@ -62,9 +62,8 @@ class BitwiseWriter {
     if (bits_ == 32) {
       result_.by_definition =
           "by definition: the result is the sum of the bits set in both integers; the CPU engine computes such "
-          "integers "
-          "in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of ONNX "
-          "Runtime";
+          "integers in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of "
+          "ONNX Runtime";
     }
     result_.summary = "arithmetic on the single bits";
     return std::move(result_);

@@ -10,7 +10,7 @@ class Miss(NamedTuple):
 
     name: str
     reason: str
-    words: str | None  # of the message of `convert --explain`; None where it has none
+    words: str | None  # words in the message of `convert --explain`; None if it prints no message
     signature: str
     nodes: str  # in ONNX's text form
     has_same_values: bool = False  # has the operator's values, and must not be fused for another reason

@@ -150,7 +150,7 @@ def test_timing_cache(setting: Setting, before: bytes | None, state: str, after:
             ["WORKSPACE 2147483648", "TACTIC_SHARED_MEMORY 49152", "TACTIC_DRAM 1610612736"],
         ),
         (["--input-format", "x=f16:hwc8+linear", "--output-format", "y=chw2"], ["formats of x 5", "formats of y 2"]),
-        (["--input-format", "fp16:chw4"], ["formats of x 8"]),  # by position, as trtexec writes them
+        (["--input-format", "fp16:chw4"], ["formats of x 8"]),  # formats are given by position, as for trtexec
     ],
 )
 def test_builder_options_reach_tensorrt(setting: Setting, flags: list[str], calls: list[str]) -> None:

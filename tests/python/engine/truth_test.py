@@ -161,7 +161,9 @@ def test_the_list_of_facts(tmp_path: pathlib.Path) -> None:
     assert {name for name, kind in asked.items() if kind == "refused"} == {
         name for name, kind in found.items() if kind == "refused"
     }
-    assert asked["top_k"] == "lowered"  # by rule: the parser accepts it, and convert writes another form
+    assert (
+        asked["top_k"] == "lowered"
+    )  # a verdict by rule: the parser accepts the node, and convert writes another form
 
 
 def chain(path: pathlib.Path, nodes: list[tuple[str, dict[str, Any]]], shape: tuple[Any, ...] = (1, 4)) -> pathlib.Path:
@@ -736,7 +738,9 @@ def test_the_advice_fits_the_operator(tmp_path: pathlib.Path) -> None:
         helper.make_node("MatMulInteger", ["a", "a"], ["m"], name="integer"),
         helper.make_node("Identity", ["text"], ["t"], name="text"),
         top_k("big"),
-        helper.make_node("MatMul", ["image", "image"], ["product"], name="product"),  # what a cut leaves to TensorRT
+        helper.make_node(
+            "MatMul", ["image", "image"], ["product"], name="product"
+        ),  # the node that a cut leaves to TensorRT
     ]
     inputs = [
         ("image", FLOAT, [8, 8]),

@@ -36,7 +36,7 @@ def run(path, x):
 
 
 def test_what_the_exporter_lacks_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "onnxscript", None)  # simulates a missing package
     network = torch.nn.Identity()
     with pytest.raises(graft.Error, match="onnxscript is not installed") as raised:
         graft.torch.export(network, (torch.zeros(1),), tmp_path / "n.onnx")
