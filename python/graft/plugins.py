@@ -26,7 +26,7 @@ from graft.engine.libraries import ENTRY_POINTS, check_library, refusal_by_loade
 from graft.errors import Error
 from graft.library_alias import add_library_alias
 
-# TensorRT's Python modules, in the order in which one is chosen where none is imported yet.
+# TensorRT's Python modules, in the order of preference if no module is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
 # The folders of the plugin library in a build, an installation and a wheel, relative to the folder of this package.
 BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")

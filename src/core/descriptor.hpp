@@ -19,7 +19,7 @@ class Descriptor {
     return *this;
   }
 
-  /// Returns the descriptor, or -1 if none is open.
+  /// Returns the descriptor, or -1 if no file is open.
   [[nodiscard]] int get() const { return descriptor_; }
 
   void close() {

@@ -22,8 +22,8 @@ using report::ProbeSummary;
 
 struct ProbeOptions {
   Judge level = Judge::rule;  ///< Any value but `automatic`.
-  /// Whether the builder gets the whole model first, with suggested sizes where none are given. A model that the budget
-  /// does not allow to build is then judged by the parser and the rules.
+  /// Whether the builder gets the whole model first, with suggested sizes for inputs without given sizes. A model that
+  /// the budget does not allow to build is then judged by the parser and the rules.
   bool is_automatic = false;
   bool searches = true;  ///< Whether an automatic probe searches a model that does not build for the failing nodes.
   bool plugins = true;   ///< Whether Graft's plugins may be used; false matches `graft build --plugins never`.

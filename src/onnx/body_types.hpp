@@ -34,8 +34,8 @@ struct FollowedRow {
 /// row's oldest one on refuses them; in layers, if every opset from 17 on does.
 [[nodiscard]] std::optional<std::string> type_fault(Node& node, const FollowedRow& row);
 
-/// Returns the lowest opset >= 17 that accepts the types of the node's inputs, or 17 if none does, which type_fault()
-/// reports.
+/// Returns the lowest opset >= 17 that accepts the types of the node's inputs, or 17 if no opset does, which
+/// type_fault() reports.
 [[nodiscard]] std::int64_t first_opset_for_types(const Node& node);
 
 }  // namespace graft::onnx

@@ -16,7 +16,7 @@ namespace graft::onnx {
 /// replaced nodes.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 
-/// Returns the original tensors of a node or, if none are recorded, its own outputs.
+/// Returns the original tensors of a node or, if no original tensors are recorded, its own outputs.
 [[nodiscard]] std::vector<std::string> stands_for(const Node& node);
 
 }  // namespace graft::onnx

@@ -55,7 +55,8 @@ struct OperatorCase {
   /// Whether the case has more than 2^31 elements. All items of the first input's batch are equal. It runs on a GPU
   /// only, and on request.
   bool large = false;
-  /// Turns random contents into valid indices, sizes or boxes. Called once with all inputs; null where none is needed.
+  /// Turns random contents into valid indices, sizes or boxes. Called once with all inputs; null if random
+  /// contents are valid.
   void (*arrange)(std::span<HostTensor> inputs) = nullptr;
   /// A part of the message with which `check` must refuse the case; empty if it must accept it.
   std::string refused = {};
@@ -114,7 +115,7 @@ template <class Definition>
 class Draw;
 using DrawCase = TimedCase (*)(Draw& draw);
 /// Returns the function that draws a random problem of a definition with `TimedCase draw(const Definition&, Draw&)`,
-/// see ops/random_cases.hpp, or null where the definition has none.
+/// see ops/random_cases.hpp, or null if the definition has no such function.
 template <class Definition>
 [[nodiscard]] constexpr DrawCase draw_of() {
   if constexpr (requires(Draw & from) { draw(Definition{}, from); }) {

@@ -13,7 +13,7 @@ namespace graft::passes {
 /// defines one as `extern const OperatorFusion <op>_fusion`.
 struct OperatorFusion {
   Pass pass;
-  std::string_view after = {};  ///< The operator fusion that has to run before this one, by its pass name; empty: none.
+  std::string_view after = {};  ///< The pass name of the operator fusion that has to run before, or empty.
   /// Whether the operator computes for any input size what the nodes of the network compute for one size.
   bool lifts_frozen_sizes = false;
 };

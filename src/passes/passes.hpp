@@ -21,7 +21,7 @@ struct Pass {
   std::string_view why;  ///< The reason for its position.
   std::function<void(Rewriter&)> run = {};
   PassKind kind = PassKind::rewrite;
-  /// The pass after which a pass of ConvertOptions::extra_passes runs; empty: it runs before all other passes.
+  /// The pass after which a pass of ConvertOptions::extra_passes runs; if empty, it runs before all other passes.
   std::string_view after = "remove_leftovers";
   /// Whether the pass runs in every round, as all passes of the pipeline do: they find nothing to rewrite in their own
   /// results. An extra pass may be about the original model alone, or may repeat its rewrites.

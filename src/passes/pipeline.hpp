@@ -19,7 +19,7 @@ namespace graft::passes {
 
 struct ConvertOptions {
   Plugins plugins = Plugins::automatic;
-  std::vector<std::string> only;     ///< Passes to run; empty: all.
+  std::vector<std::string> only;     ///< Passes to run; if empty, all passes run.
   std::vector<std::string> without;  ///< Passes to leave out.
   std::vector<std::string> guards;   ///< Guards to run in addition to the passes that always run.
   /// The reason, which reports quote, why no plugin can be in the body of an If, Loop or Scan; empty if TensorRT builds

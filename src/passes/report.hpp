@@ -1,4 +1,4 @@
-// Questions about the report of a conversion.
+// Functions that evaluate the report of a conversion.
 #pragma once
 
 #include <string>

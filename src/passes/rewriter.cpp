@@ -46,7 +46,8 @@ class Stopwatch {
 /// matched.
 bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
-/// Returns why an operator in the region refuses its attributes or the known sizes, or an empty string if none does.
+/// Returns why an operator in the region refuses its attributes or the known sizes, or an empty string if no operator
+/// does.
 std::string refusal_of(const onnx::Model& region) {
   try {
     region.graph().for_each_node(onnx::check_operator);

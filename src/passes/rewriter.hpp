@@ -203,8 +203,8 @@ class Rewriter {
   // Maps an anchor to the nearest near miss of a library and the nearest near miss of Graft.
   std::unordered_map<std::string, std::array<std::optional<NearMiss>, 2>> notes_;
   std::unordered_set<std::string> rewritten_;  // anchors of rewritten nodes
-  // A rejected rewrite, by key_of: its index in the report, and whether it was disproved, and not only impossible to
-  // run.
+  // A rejected rewrite: its index in the report, and whether it was disproved or only could not be run. The keys of
+  // rejections_ are those of key_of.
   struct Rejection {
     std::size_t index = 0;
     bool is_final = true;

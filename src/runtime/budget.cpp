@@ -105,8 +105,8 @@ std::size_t scanned_inputs(const onnx::Node& node) {
   return std::min(node.inputs.size(), declared);
 }
 
-/// Returns whether only its iteration limit ends the Loop once it has begun, because its body returns the condition
-/// unchanged.
+/// Returns whether only the iteration limit ends the Loop once the Loop has begun, because its body returns the
+/// condition unchanged.
 bool needs_limit(const onnx::Node& loop) {
   return !loop.subgraphs().empty() && keeps_condition(*loop.subgraphs().front());
 }

@@ -124,7 +124,7 @@ struct Conversion {
   report::ConvertReport report;
   graft::passes::ConvertOptions pass_options;
   InputShapes shapes_of_rules;              ///< Shapes that the user's rules give to inputs.
-  std::optional<inspect::Release> release;  ///< The target release; nothing where none was named.
+  std::optional<inspect::Release> release;  ///< The target release, if the options name one.
   /// The result with its functions, which is run to compare values; empty if the result has the functions.
   std::optional<graft::onnx::Model> with_functions;
 
@@ -221,7 +221,7 @@ Inspection inspection_of(const report::ConvertReport& report) {
 }
 
 /// The check of the result of a conversion. It compares the values of the result with the values of the original, and
-/// at the same time builds the result with the installed TensorRT, for suggested sizes where the options have none.
+/// at the same time builds the result with the installed TensorRT, for suggested sizes if the options have no sizes.
 class ResultCheck {
  public:
   /// Starts the process of TensorRT, which loads while the network is rewritten, unless only rules judge. Throws the

@@ -23,7 +23,7 @@ struct Inspection {
   report::InspectReport report;             ///< The report; `finish` sets its other members.
   graft::onnx::Model model;                 ///< The model that is inspected.
   bool has_checked_types = false;           ///< Whether check_types was called, before a conversion.
-  std::optional<inspect::Release> release;  ///< The release whose rules judge; nothing: the newest measured release.
+  std::optional<inspect::Release> release;  ///< The release whose rules judge; if not set, the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; empty for a converted model.
   /// The verdicts on the nodes of `prospect.converted`, where the call of a function does not run: a conversion inlines
   /// the function, so that these decide where the network is cut. Empty where no such call fails.

@@ -31,11 +31,12 @@ struct ConvertOptions {
   std::vector<std::string> only = {};     ///< Names of the passes to run; an empty list runs all passes.
   std::vector<std::string> without = {};  ///< Names of passes to leave out.
   /// The target release of TensorRT, one of releases(). Nodes that this release is known to compute wrongly are
-  /// rewritten, and the rules for this release judge the nodes. Empty: no particular release.
+  /// rewritten, and the rules for this release judge the nodes. If empty, there is no
+  /// particular target release.
   std::string release = {};
-  std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md); empty: none.
-  /// The most nodes that one Loop or Scan whose number of iterations is known becomes: a copy of its body for each
-  /// iteration. 0: all of them stay.
+  std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md), or empty.
+  /// The maximum number of nodes that replace one Loop or Scan whose number of iterations is known: its body is copied
+  /// for each iteration. With 0 no Loop and no Scan is replaced.
   std::int64_t unroll = default_unroll;
   /// Whether to prove each rewrite by running it. If false, rewrites are applied without proofs and no model is run.
   bool prove = true;
@@ -53,7 +54,7 @@ struct ConvertOptions {
   /// How the check runs TensorRT. With Judge::rule, the check does not run TensorRT. The members `convert`, `release`,
   /// `reduce` and `watch` are ignored.
   toolkit::InspectOptions inspect = {};
-  /// The ONNX file to which the result is written before it is checked; empty: no file is written.
+  /// The ONNX file to which the result is written before it is checked; if empty, no file is written.
   std::filesystem::path output = {};
   toolkit::Watch watch = {};
 
@@ -110,7 +111,7 @@ struct ConvertReport : RewriteReport {
   std::optional<std::filesystem::path> data_file = {};
   ConvertSeconds seconds = {};
 
-  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if none was.
+  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if no release was.
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
   /// Returns whether the check was meant to run the installed TensorRT.

@@ -376,7 +376,7 @@ struct InspectReport {
   toolkit::ImportOptions import = {};  ///< The options with which the file was read, without the watch.
   Origin origin = {};
   bool is_converted = false;
-  std::string release = {};  ///< The name of the release whose rules were requested; empty if none was.
+  std::string release = {};  ///< The name of the release whose rules were requested, or empty.
   /// The release whose rules judged: `release`, or the newest measured one.
   TensorRTIdentity rules = {};
   std::int64_t opset = 0;
@@ -410,7 +410,7 @@ struct InspectReport {
 
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
-  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if none was.
+  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if no release was.
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   /// Returns whether TensorRT built the given model without a conversion.
   [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }

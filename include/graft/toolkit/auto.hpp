@@ -32,15 +32,16 @@ struct AutoOptions {
   /// The options of the conversion. `check` is ignored: the comparison and the build are separate steps.
   ConvertOptions convert = {};
   VerifyOptions verify = {};
-  std::optional<QuantizeOptions> quantize = {};  ///< Nothing: the network keeps its types.
+  std::optional<QuantizeOptions> quantize = {};  ///< If not set, the network keeps its types.
   /// If `targets` is empty, the engine is built for the GPU of this machine or, if there is no GPU, for the GPUs for
   /// which TensorRT-RTX builds without a target and on which the plugins in the network run. `layers` is always set.
   BuildOptions build = {};
-  /// Inputs for the comparison and the calibration: sources of set_data. Empty: synthetic inputs.
+  /// Inputs for the comparison and the calibration: sources of set_data. If empty, inputs are synthetic.
   std::vector<std::string> data_files = {};
   /// Inputs in memory, which replace `data_files`. They are written to data.npz in the folder.
   Tensors data = {};
-  /// The folder for the models and the report, which is created. Empty: "digits.graft" for the engine "digits.engine".
+  /// The folder for the models and the report, which is created. If empty, it is "digits.graft" for the engine
+  /// "digits.engine".
   std::filesystem::path folder = {};
   /// Called before each step, whose state is then `not_reached` and whose command is set, and after it. For a step that
   /// is not needed it is called once.
@@ -56,7 +57,7 @@ class MissingShapes : public Error {
   MissingShapes(const std::string& message, std::vector<std::string> ranges)
       : Error(message), ranges_(std::move(ranges)) {}
 
-  /// Returns ranges with which the build is possible, for the inputs that have none: NAME=MIN..OPT..MAX.
+  /// Returns ranges with which the build is possible, for the inputs without ranges: NAME=MIN..OPT..MAX.
   [[nodiscard]] const std::vector<std::string>& ranges() const { return ranges_; }
 
  private:

@@ -21,7 +21,7 @@ struct OperatorBench {
   std::string operators = "all";           ///< Names joined by commas, or "all".
   std::string device = "cuda";             ///< "cuda" or "cpu".
   std::string match = {};                  ///< Only cases whose name contains this.
-  double time_limit = 0;                   ///< Seconds after which no further case begins; 0: no limit.
+  double time_limit = 0;                   ///< Seconds after which no further case begins; 0 sets no limit.
   std::optional<std::uint32_t> seed = {};  ///< Seed of random cases, which replace the listed cases.
   std::uint32_t cases = 60;                ///< Number of random cases for each operator.
   bool peers = true;                       ///< False: only Graft's kernels are timed.

@@ -31,7 +31,7 @@ using ShapeRanges = std::map<std::string, ShapeRange>;
 /// Returns a range as NAME=MIN..OPT..MAX: "image=1x3x8x8..8x3x8x8..64x3x8x8".
 [[nodiscard]] GRAFT_API std::string to_string(const ShapeRanges::value_type& range);
 
-/// The maximum size of each of the builder's memory pools, in bytes; nothing: TensorRT's own limit.
+/// The maximum size of each of the builder's memory pools, in bytes. A pool without a value has TensorRT's own limit.
 struct MemoryLimits {
   std::optional<std::uint64_t> workspace = {};
   std::optional<std::uint64_t> tactic_shared_memory = {};
@@ -43,7 +43,7 @@ struct MemoryLimits {
 
 /// The type and the memory layouts that an input or output of the engine may have.
 struct PortFormat {
-  std::string type = {};  ///< The element type, "f16"; empty: the model's type.
+  std::string type = {};  ///< The element type, such as "f16"; if empty, the model's type.
   /// TensorRT's names "linear", "chw4", "hwc8" ... (docs/guide/build_options.md); at least one.
   std::vector<std::string> formats = {"linear"};
 };
@@ -58,13 +58,13 @@ struct Dla {
 enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed };
 
 struct BuildOptions {
-  /// GPU architectures such as "sm89"; empty: TensorRT's choice, with a warning in the report.
+  /// GPU architectures such as "sm89". If empty, TensorRT chooses them, and the report has a warning.
   std::vector<std::string> targets = {};
   ShapeRanges shapes = {};  ///< Ranges of every optimization profile.
-  /// Further ranges, one element for each optimization profile; empty: a single profile with `shapes`.
+  /// Further ranges, one element for each optimization profile. If empty, there is a single profile with `shapes`.
   std::vector<ShapeRanges> profiles = {};
   MemoryLimits memory = {};
-  std::optional<int> optimization_level = {};  ///< The builder's optimization level, 0 to 5; nothing: TensorRT's own.
+  std::optional<int> optimization_level = {};  ///< The builder's optimization level, 0 to 5; TensorRT's own if not set.
   std::map<std::string, PortFormat> formats = {};  ///< Formats by the name of an input or output.
   /// A file that is read and extended; several builds may share it. Not with TensorRT-RTX.
   std::filesystem::path timing_cache = {};
@@ -76,23 +76,23 @@ struct BuildOptions {
   /// Leave the weights out of the engine; the application supplies them when it loads the engine.
   bool strip_weights = false;
   bool weight_streaming = false;   ///< Allow weights to stay in host memory at run time.
-  std::optional<Dla> dla = {};     ///< The DLA to run on; nothing: the GPU.
+  std::optional<Dla> dla = {};     ///< The DLA to run on; if not set, the engine runs on the GPU.
   std::optional<int> device = {};  ///< The CUDA device on which the engine is built.
   bool plugin_override = false;    ///< Prefer plugins to ONNX operators and functions of the same name.
-  std::optional<ProfilingVerbosity> verbosity = {};  ///< Nothing: TensorRT's default, layer_names_only.
-  /// Seconds without progress after which a build counts as hanging; nothing: 3600.
+  std::optional<ProfilingVerbosity> verbosity = {};  ///< If not set, TensorRT's default, layer_names_only.
+  /// Seconds without progress after which a build counts as hanging; 3600 if not set.
   std::optional<double> time_limit = {};
-  bool plugins = true;  ///< False: TensorRT builds Graft's nodes from native layers, using their ONNX functions.
+  bool plugins = true;  ///< If false, TensorRT builds Graft's nodes from native layers, using their ONNX functions.
   /// Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
   std::vector<std::filesystem::path> plugin_libraries = {};
   std::string tensorrt = "auto";  ///< The TensorRT to build with: "auto", "rtx" or "full".
   bool layers = false;            ///< Report the kernels of the engine.
   /// The ONNX file from which the model was loaded. TensorRT reads this file in place of a temporary copy of the model,
-  /// unless operators have to become plugins. Empty: a temporary copy.
+  /// unless operators have to become plugins. If empty, TensorRT reads a temporary copy.
   std::filesystem::path model_file = {};
   /// Further options of the engine driver, as `graft build` spells them: "--memory=workspace=2GiB".
   std::vector<std::string> driver_options = {};
-  /// Called with every message of TensorRT; empty: the report has the warnings, and the Error the errors.
+  /// Called with every message of TensorRT. If empty, the report has the warnings and the Error has the errors.
   LogCallback on_log = {};
   Watch watch = {};
 };

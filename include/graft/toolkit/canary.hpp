@@ -19,11 +19,11 @@ using report::CanaryTensor;
 using CanaryResult = report::CanaryReport;
 
 struct CanaryOptions {
-  Tensors data = {};      ///< Inputs by name; the first axis of each counts samples. Empty: synthetic inputs.
+  Tensors data = {};      ///< Inputs by name; the first axis counts samples. If empty, inputs are synthetic.
   std::size_t seeds = 1;  ///< Number of runs with synthetic inputs.
   Shapes shapes = {};     ///< Shapes of synthetic inputs, without a dynamic dimension.
   /// Plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes in place of the
-  /// functions of Graft's operators. Empty: TensorRT builds the functions from its own layers.
+  /// functions of Graft's operators. If empty, TensorRT builds the functions from its own layers.
   std::vector<std::filesystem::path> plugin_libraries = {};
   Watch watch = {};
 };

@@ -22,7 +22,8 @@ struct ImportOptions {
   /// Shapes of inputs, in place of those in the file. A TensorFlow graph or a Caffe network that declares no shape may
   /// need them.
   Shapes shapes = {};
-  /// Tensors of a TensorFlow graph or a Caffe network that become the outputs. Empty: all tensors that no node reads.
+  /// Tensors of a TensorFlow graph or a Caffe network that become the outputs. If empty, the outputs are all
+  /// tensors that no node reads.
   std::vector<std::string> outputs = {};
   /// Progress and cancellation. The token is checked before each node of a TensorFlow graph or a Caffe network, and
   /// between the steps of reading an ONNX file.

@@ -39,8 +39,9 @@ using TrialCallback = std::function<void(const report::TrialProgress& trial)>;
 struct InspectOptions {
   Judge judge = Judge::automatic;
   bool convert = false;  ///< Inspect the model that `convert` writes, without proofs.
-  /// Judge by the rules of this release, one of releases(), which need not be installed. Empty: the newest TensorRT-RTX
-  /// that was measured. Only with Judge::automatic, which then does not run TensorRT, or Judge::rule.
+  /// Judge by the rules of this release, one of releases(), which need not be installed. If empty, the rules are those
+  /// of the newest TensorRT-RTX that was measured. Only with Judge::automatic, which then does not run TensorRT, or
+  /// Judge::rule.
   std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< The shapes for which the builder builds.
@@ -50,7 +51,8 @@ struct InspectOptions {
   std::string tensorrt = "auto";                             ///< See BuildOptions::tensorrt.
   bool plugin_override = false;  ///< Prefer plugins to ONNX operators and functions of the same name.
   /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
-  /// is written to this file and the other parts next to it: "part.onnx", "part.2.onnx" ... Empty: none is written.
+  /// is written to this file and the other parts next to it: "part.onnx", "part.2.onnx" ... If empty, no file is
+  /// written.
   std::filesystem::path reduce = {};
   TrialCallback on_trial = {};  ///< Called after each parse and build.
   Watch watch = {};

@@ -24,11 +24,12 @@ struct NewProject {
   /// operator is added.
   std::filesystem::path folder;
   std::string kind = "elementwise";  ///< The template of the operator, one of project_kinds().
-  /// "BetaSwish". Empty: the name in the template, only in a new project; with a node, the node's operator.
+  /// The name of the operator, such as "BetaSwish". If empty, the name of the node's operator or, without a node and
+  /// only in a new project, the name in the template.
   std::string operator_name = {};
   /// A model with a node for whose operator the project is written, instead of the template. The definition has the
   /// node's ports, with types and ranks as far as they are known, and its attributes, with its values as defaults; the
-  /// kernels have to be written. Empty: none.
+  /// kernels have to be written. If empty, no model is read.
   std::filesystem::path model = {};
   std::string node = {};  ///< The name of the node, or of its first output if it has no name.
 };

@@ -16,11 +16,11 @@ using report::PluginsReport;
 /// The options of list_plugins.
 struct PluginsOptions {
   std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
-  double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0: 120.
+  double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0 stands for 120.
   /// Check whether each creator and its plugin keep TensorRT's contract, and whether an engine with the plugin builds.
   /// The lean runtime has no builder: the check of engines is then left out.
   bool check = false;
-  LogCallback on_log = {};      ///< Called with every message of TensorRT; empty: the report has the warnings.
+  LogCallback on_log = {};      ///< Called with every message of TensorRT. If empty, the report has the warnings.
   TrialCallback on_trial = {};  ///< Called after each build of a check.
   Watch watch = {};
 };

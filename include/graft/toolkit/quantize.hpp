@@ -37,9 +37,9 @@ struct Int8Options {
   /// files, each with the inputs of one run; or one such file. Images are never all in memory.
   std::filesystem::path data = {};
   std::filesystem::path recipe = {};  ///< A YAML file that describes how images are prepared (docs/guide/int8.md).
-  std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0: all.
-  /// The method that chooses thresholds. Nothing: percentile in int8; minmax in f8, whose steps are finer for small
-  /// values.
+  std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0 uses all samples.
+  /// The method that chooses thresholds. If not set, the method is percentile in int8, and minmax in f8, whose
+  /// steps are finer for small values.
   std::optional<ThresholdMethod> calibration = {};
   /// The percentile for ThresholdMethod::percentile, above 0 and at most 100. Setting it selects this method, whose
   /// default is 99.99.
@@ -47,18 +47,22 @@ struct Int8Options {
   /// A calibration cache of TensorRT 7 to 10 whose scales are used, without a method or a percentile. Data are then
   /// optional and only used to compare outputs. int8 only.
   std::filesystem::path cache = {};
-  /// A calibration cache of TensorRT 7 to 10 to which the scales of the result are written; empty: none. int8 only.
+  /// A calibration cache of TensorRT 7 to 10 to which the scales of the result are written; if empty, no file is
+  /// written. int8 only.
   std::filesystem::path write_cache = {};
-  /// A file for the state of the calibration, from which an interrupted calibration continues; empty: no file.
+  /// A file for the state of the calibration, from which an interrupted calibration continues. If empty, no state is
+  /// stored.
   std::filesystem::path state = {};
   Improvements improve = {};
-  /// The type of nodes that are not int8 or f8, where the limits are still met: f16 or bf16. Nothing: f32.
+  /// The type of nodes that are not int8 or f8, if the limits are still met: f16 or bf16. If not set, these nodes stay
+  /// in f32.
   std::optional<Precision> rest = {};
-  /// Called once for the f32 model and once for each candidate. Empty: the percentage of the outputs' rows whose
-  /// largest element is at the same position as in f32.
+  /// Called once for the f32 model and once for each candidate. If empty, the metric is the percentage of the
+  /// outputs' rows whose largest element is at the same position as in f32.
   Metric metric = {};
-  std::optional<double> max_drop = {};      ///< Maximum decrease of the metric, in its own unit.
-  std::optional<std::int64_t> judged = {};  ///< Maximum number of samples for which outputs are compared; nothing: 64.
+  std::optional<double> max_drop = {};  ///< Maximum decrease of the metric, in its own unit.
+  /// Maximum number of samples for which outputs are compared; 64 if not set.
+  std::optional<std::int64_t> judged = {};
 };
 
 struct QuantizeOptions {
@@ -75,11 +79,11 @@ struct QuantizeOptions {
   std::vector<std::string> keep = {};
   std::vector<std::string> only = {};  ///< The only nodes that may leave f32: patterns as in `keep`.
   bool typed_io = false;               ///< Inputs and outputs also have the type, instead of f32; f16 and bf16 only.
-  /// Minimum signal to noise ratio of each output in dB; nodes stay in f32 until it is met. Nothing: 40 dB in f16 and
-  /// 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
+  /// Minimum signal-to-noise ratio of each output in dB; nodes stay in f32 until it is met. If not set, it is 40 dB in
+  /// f16 and 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where no node does.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
-  std::filesystem::path output = {};        ///< The ONNX file to which the result is written; empty: none.
+  std::filesystem::path output = {};        ///< The ONNX file to which the result is written; if empty, no file is.
   CpuEngine engine = CpuEngine::automatic;  ///< The engine for calibration and comparisons.
   /// Called with a warning for each tensor of `data_files` that contains NaN, before the model is quantized.
   std::function<void(const std::string& warning)> on_warning = {};

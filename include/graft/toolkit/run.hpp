@@ -16,7 +16,7 @@
 namespace graft::toolkit {
 
 struct SessionOptions {
-  int threads = 0;  ///< Number of threads. 0: the number of the machine's cores.
+  int threads = 0;  ///< Number of threads; 0 stands for the number of the machine's cores.
   /// Run Graft's operators by their own CPU kernels, in the types that the model declares, instead of their ONNX
   /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;

@@ -32,7 +32,8 @@ struct VerifyOptions {
   Tensors data = {};
   /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
-  /// Number of runs with synthetic inputs. 0: verify runs 3; verify_layers runs 1, or 2 where int8 is emulated.
+  /// Number of runs with synthetic inputs. If 0, verify runs 3, and verify_layers runs 1, or 2 if int8 is
+  /// emulated.
   std::size_t seeds = 0;
   Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension.
   /// Ranges of synthetic inputs, by name; without one, a range that the first layers suggest.

@@ -115,7 +115,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {
     return &owned_.emplace_back(std::move(dim), input, has_size_tensor || input == Input::size_tensor);
   }
-  /// Returns why an expression was refused, or an empty string if none was.
+  /// Returns why an expression was refused, or an empty string if no expression was.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
   static const Dim& read(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).dim;

@@ -1,4 +1,4 @@
-# CausalConvWithState in PyTorch, with which `graft bench` compares its speed.
+# Implements CausalConvWithState in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,4 @@
-# Convolution in PyTorch, which `graft bench` times for comparison.
+# Implements Convolution in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

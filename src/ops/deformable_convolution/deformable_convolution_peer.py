@@ -1,4 +1,4 @@
-# DeformableConvolution in torchvision, which `graft bench` times for comparison.
+# Implements DeformableConvolution in torchvision, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

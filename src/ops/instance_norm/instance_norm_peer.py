@@ -1,4 +1,4 @@
-# InstanceNorm in PyTorch, with which `graft bench` compares its speed.
+# Implements InstanceNorm in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch.nn.functional as F

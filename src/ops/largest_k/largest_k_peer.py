@@ -1,4 +1,4 @@
-# LargestK in PyTorch, with which `graft bench` compares its speed.
+# Implements LargestK in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,4 @@
-# MultiScaleDeformableAttention by PyTorch's grid_sample, with which `graft bench` compares its speed.
+# Implements MultiScaleDeformableAttention by PyTorch's grid_sample, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 from typing import Any

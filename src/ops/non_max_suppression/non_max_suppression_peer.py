@@ -1,4 +1,5 @@
-# NonMaxSuppression by torchvision, with which `graft bench` compares its speed, and the boxes of the timed problems.
+# Implements NonMaxSuppression by torchvision, whose speed `graft bench` compares with Graft's, and generates the boxes
+# of the timed problems.
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-# Normalize in PyTorch, with which `graft bench` compares its speed.
+# Implements Normalize in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,4 @@
-# Padding in PyTorch, with which `graft bench` compares its speed.
+# Implements Padding in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 from collections.abc import Iterable

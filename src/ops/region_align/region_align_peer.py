@@ -1,4 +1,4 @@
-# RegionAlign by torchvision, with which `graft bench` compares its speed.
+# Implements RegionAlign by torchvision, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-# ScatterReduceElements in PyTorch, with which `graft bench` compares its speed.
+# Implements ScatterReduceElements in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

@@ -1,4 +1,4 @@
-# SpatialPyramidPooling in PyTorch, which `graft bench` times for comparison.
+# Implements SpatialPyramidPooling in PyTorch, whose speed `graft bench` compares with Graft's.
 from __future__ import annotations
 
 import torch

@@ -43,7 +43,7 @@ struct Int8Node {
 
 struct Int8Choice {
   EightBits type = EightBits::int8;
-  std::map<std::string, std::string, std::less<>> kept = {};  ///< The nodes to keep in f32, by key_of, with the reason.
+  std::map<std::string, std::string, std::less<>> kept = {};  ///< Maps the key_of a node to keep in f32 to the reason.
 };
 
 struct Int8Plan {

@@ -29,7 +29,7 @@ struct NodePlan {
 };
 using NodePlans = std::unordered_map<const onnx::Node*, NodePlan>;
 
-/// The reasons why nodes are refused, by key_of.
+/// Maps the key_of a refused node to the reason.
 using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 
 /// Returns the plan of a node by itself. Nodes in `known` are refused in the type, and stay in f32.

@@ -48,7 +48,7 @@ struct TypedOptions {
   bool typed_io = false;  ///< Whether the inputs and outputs of the model are converted as well.
   /// Whether nodes whose results a QuantizeLinear reads may be converted. Every int8 node must then be in `kept`.
   bool narrow_before_int8 = false;
-  std::map<std::string, std::string, std::less<>> kept;  ///< The nodes to keep in f32, by key_of, with the reason.
+  std::map<std::string, std::string, std::less<>> kept;  ///< Maps the key_of a node to keep in f32 to the reason.
   /// A callback that refuses nodes. A node that it refuses in the narrow type, and not in f32, is kept in f32.
   NodeRefusal refusal = {};
 };

@@ -35,7 +35,8 @@ using report::Sensitivity;
 struct Int8Options {
   EightBits type = EightBits::int8;
   Improvements improve = {};
-  /// The method that computes thresholds. Nothing: percentile if `percentile` is set, otherwise usual_method(type).
+  /// The method that computes thresholds. If not set, it is percentile if `percentile` is set, otherwise
+  /// usual_method(type).
   std::optional<ThresholdMethod> calibration = {};
   std::optional<double> percentile = {};  ///< See ThresholdOptions::percentile.
   /// Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.

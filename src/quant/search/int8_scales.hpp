@@ -11,7 +11,7 @@
 
 namespace graft::quant {
 
-/// The layers that stay in f32, by key_of, and why.
+/// Maps the key_of a layer that stays in f32 to the reason.
 using KeptLayers = std::map<std::string, std::string, std::less<>>;
 
 /// The calibrated tensors of a network, from which each plan gets its scales.

@@ -22,7 +22,7 @@ struct KeptNode {
   WhyKept why;
   std::string reason;
 };
-/// The nodes that stay in f32, by key_of.
+/// Maps the key_of a node that stays in f32 to the reason.
 using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 
 using Decibels = std::map<std::string, double, std::less<>>;

@@ -31,8 +31,8 @@ enum class MessageKind : std::uint32_t {
   /// and `evaluate`.
   done,
   failed,  ///< The request failed. The body is a Failure.
-  /// Carries another socket, which the worker serves too, with a request of its own for the compiled model if there is
-  /// one.
+  /// Carries another socket, which the worker serves too. If a model is compiled, the socket gets a separate request of
+  /// this model.
   open,
   compile,   ///< The body is a ModelToCompile.
   evaluate,  ///< The body is an onnx::Model to evaluate.

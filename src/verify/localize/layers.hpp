@@ -39,7 +39,7 @@ inline constexpr double quantized_limit_db = 20;
 [[nodiscard]] Tolerance output_tolerance(onnx::ElementType reference, onnx::ElementType candidate, bool quantized,
                                          bool rounded);
 
-/// Returns the tolerance that a caller requested, or nothing if none was requested. An SNR applies only to real
+/// Returns the tolerance that a caller requested, or nothing if no tolerance was requested. An SNR applies only to real
 /// numbers.
 [[nodiscard]] std::optional<Tolerance> given_tolerance(std::optional<double> relative, std::optional<double> absolute,
                                                        std::optional<double> snr_db, onnx::ElementType type);
