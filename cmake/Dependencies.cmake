@@ -1,4 +1,4 @@
-# Everything from outside, found once, here. Versions are in deps.toml.
+# Finds all third-party dependencies. Their versions are in deps.toml.
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(fmt REQUIRED)
@@ -54,7 +54,7 @@ if(GRAFT_WITH_CUDA)
   include(FindTensorRTHeaders)
 endif()
 
-# OpenVINO comes with its own TBB; Debian's must not be mixed in, so that one is found first.
+# OpenVINO brings its own TBB, which must not be mixed with Debian's. So OpenVINO's TBB is found first.
 set(GRAFT_WITH_OPENVINO OFF)
 if(NOT GRAFT_OPENVINO STREQUAL "OFF")
   set(OpenVINO_DIR "${GRAFT_SITE_PACKAGES}/openvino/cmake")
@@ -67,7 +67,7 @@ if(NOT GRAFT_OPENVINO STREQUAL "OFF")
   endif()
 endif()
 
-# What tests may count on: an engine of this build's, or one in a worker process (cmake/EngineWorker.cmake).
+# Whether tests have a CPU engine: that of this build, or an engine in a worker process (cmake/EngineWorker.cmake).
 set(GRAFT_WITH_ENGINE ${GRAFT_WITH_OPENVINO})
 if(GRAFT_ENGINE_WORKER)
   set(GRAFT_WITH_ENGINE ON)

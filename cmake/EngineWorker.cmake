@@ -1,8 +1,9 @@
 # Names the worker program, which runs OpenVINO in a process of its own (src/runtime/worker), in the tests' environment.
 #
 # A build with OpenVINO has the program. A build with sanitizers, which OpenVINO was not compiled for, sets
-# GRAFT_ENGINE_WORKER=ON: it builds the program in a tree of its own, optimized and without sanitizers. That tree lies
-# beside this one, as deep as the release preset's, so that the compiler cache, which uses relative paths, has its objects.
+# GRAFT_ENGINE_WORKER=ON: it builds the program in a separate build folder, optimized and without sanitizers. That folder
+# is next to this build folder and has the depth of the release preset's, so that the compiler cache, which uses relative
+# paths, finds the objects of the release build.
 set(graft_engine_worker "")
 if(GRAFT_WITH_OPENVINO)
   set(graft_engine_worker "${GRAFT_OUTPUT_DIR}/libexec/graft_engine_worker")

@@ -1,8 +1,7 @@
 # Chooses nvcc and the GPU architectures, then enables CUDA; sets GRAFT_WITH_CUDA and GRAFT_WITHOUT_CUDA_REASON.
 #
-# Order: CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda, then the wheels that tools/setup installed, or that lie beside
-# Graft's own wheel.
-# An nvcc that is too old is passed over, as tools/setup_wheels.py does.
+# nvcc is searched for in CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda, and then in the wheels that tools/setup
+# installed or that are installed next to Graft's wheel. As in tools/setup_wheels.py, an nvcc that is too old is skipped.
 set(GRAFT_WITH_CUDA OFF)
 set(GRAFT_WITHOUT_CUDA_REASON "GRAFT_CUDA=OFF")
 
@@ -29,13 +28,14 @@ function(graft_find_nvcc)
   endforeach()
 endfunction()
 
-# The architectures to compile for: those that GRAFT_CUDA_ARCHITECTURES names, `all` for enough machine code and PTX for
-# every GPU since Turing. Where it is empty: this machine's GPUs. Where there is none, nothing runs the kernels here: Graft's
-# own are then compiled to PTX alone, which takes a fraction of the time, and an operator library from outside for all GPUs.
+# Sets `result` to the architectures to compile for: those in GRAFT_CUDA_ARCHITECTURES, where `all` stands for enough
+# machine code and PTX for every GPU since Turing. If the variable is empty, they are those of this machine's GPUs. A machine
+# without a GPU does not run the kernels: Graft's kernels are then compiled to PTX only, which takes a fraction of the time,
+# and those of an external operator library for all GPUs.
 function(graft_choose_architectures result)
   if(GRAFT_CUDA_ARCHITECTURES AND NOT GRAFT_CUDA_ARCHITECTURES STREQUAL "all")
     # Kernels query the GPU for its features. PTX of an older architecture, compiled for a newer GPU when it is loaded, would
-    # lack what that GPU promises (clusters, bf16 products): below 90 machine code alone is made.
+    # lack features that the GPU reports (clusters, bf16 products). So only machine code is generated below 90.
     set(asked "")
     foreach(architecture IN LISTS GRAFT_CUDA_ARCHITECTURES)
       string(REGEX MATCH "^[0-9]+" number "${architecture}")
@@ -81,7 +81,7 @@ function(graft_choose_architectures result)
     return()
   endif()
 
-  # sm_86 and sm_89 run sm_80's code, sm_121 that of 120, and all other later ones the PTX of 90. Each
+  # sm_86 and sm_89 run the code of sm_80, sm_121 runs that of sm_120, and all other later GPUs run the PTX of 90. Each
   # further architecture would add a sixth to the longest compilation; GRAFT_CUDA_ARCHITECTURES can add it.
   set(fat "")
   foreach(architecture 75-real 80-real 90 120-real)
@@ -109,7 +109,7 @@ if(NOT GRAFT_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_EXTENSIONS OFF)
-    # The wheels' toolkit is found from the compiler; the static runtime is all that is linked.
+    # The toolkit of the wheels is found from the compiler. Only the static runtime is linked.
     get_filename_component(CUDAToolkit_ROOT "${CMAKE_CUDA_COMPILER}" DIRECTORY)
     get_filename_component(CUDAToolkit_ROOT "${CUDAToolkit_ROOT}" DIRECTORY)
     # In CMake 3.25.1 (Debian 12), FindCUDAToolkit links libnvToolsExt if the project requires CMake 3.25, and fails with

@@ -1,7 +1,8 @@
-# Finds TensorRT's headers and makes graft::tensorrt_headers of them. No TensorRT library is ever linked.
+# Finds TensorRT's headers and defines the target graft::tensorrt_headers. No TensorRT library is linked.
 #
-# Order: TENSORRT_ROOT (variable or environment), the system's include folders, then the wheel's that tools/setup installed,
-# or in an installed Graft its copy of them and the folder that Graft was built against.
+# The headers are searched for in TENSORRT_ROOT (variable or environment), in the system's include folders, and then in the
+# wheel that tools/setup installed. An installed Graft instead searches its copy of these headers and the folder that Graft
+# was built against.
 if(NOT GRAFT_TENSORRT_WHEEL_DIR)
   set(GRAFT_TENSORRT_WHEEL_DIR "${GRAFT_SITE_PACKAGES}/kernel_lens/include/tensorrt")
 endif()
@@ -15,7 +16,7 @@ else()
   set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_TENSORRT_WHEEL_DIR}" ${GRAFT_BUILT_AGAINST_TENSORRT})
 endif()
 
-# TensorRT 8 has no IPluginV3, the interface that every TensorRT since 10.0 shares; its headers are passed over.
+# TensorRT 8 has no IPluginV3, the interface that every TensorRT since 10.0 shares; its headers are skipped.
 set(GRAFT_TENSORRT_INCLUDE_DIR "")
 set(too_old "")
 foreach(place IN LISTS places)
@@ -42,7 +43,8 @@ foreach(part MAJOR MINOR PATCH)
 endforeach()
 list(JOIN GRAFT_TENSORRT_VERSION "." GRAFT_TENSORRT_VERSION)
 
-# Imported, so that an exported library may name it: whoever finds the package finds headers of its own.
+# The target is imported, so that an exported library may refer to it: a project that finds the package finds its own
+# headers.
 add_library(graft_tensorrt_headers INTERFACE IMPORTED GLOBAL)
 add_library(graft::tensorrt_headers ALIAS graft_tensorrt_headers)
 target_include_directories(graft_tensorrt_headers SYSTEM INTERFACE "${GRAFT_TENSORRT_INCLUDE_DIR}")

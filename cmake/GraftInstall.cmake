@@ -1,15 +1,16 @@
 # `cmake --install`: the program, the plugin library, and what find_package(graft) needs to author operators elsewhere.
 #
-# An installation has everything. A wheel, which cmake/wheel packs, has two components of it: `package`, what lies in the same
-# place in both, and `wheel`, what is elsewhere there.
+# An installation has all components. A wheel, which cmake/wheel packs, has two of them: `package`, the files that have the
+# same place in both, and `wheel`, the files that have another place in a wheel.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/graft")
 set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 
-# The worker program runs models in OpenVINO, whose libraries go into a folder of their own: OpenVINO finds its plugin and
-# its reader of ONNX beside itself. Its plugins for GPUs and NPUs and its readers of other formats are not used.
+# The worker program runs models in OpenVINO, whose libraries are installed into a separate folder, because OpenVINO loads
+# its CPU plugin and its ONNX reader from its own folder. Its plugins for GPUs and NPUs and its readers for other formats are
+# not used.
 if(GRAFT_WITH_OPENVINO)
   install(DIRECTORY "${GRAFT_SITE_PACKAGES}/openvino/libs/" DESTINATION "${CMAKE_INSTALL_LIBDIR}/graft"
           FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
@@ -17,14 +18,14 @@ if(GRAFT_WITH_OPENVINO)
   file(GLOB licenses "${GRAFT_SITE_PACKAGES}/openvino-*.dist-info/licenses")
   install(DIRECTORY "${licenses}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/openvino")
   file(RELATIVE_PATH up "/libexec" "/${CMAKE_INSTALL_LIBDIR}/graft")
-  # Built as it is installed, with a link in the place of the folder: CMake ends a search path that it is to change while
-  # installing with an empty entry, and the loader takes that for the working directory.
+  # The worker is built with the RPATH of the installation, and a link replaces the installed folder: if CMake has to change
+  # an RPATH during the installation, it ends it with an empty entry, which the loader interprets as the working directory.
   set_target_properties(graft_engine_worker PROPERTIES INSTALL_RPATH "$ORIGIN/${up}" BUILD_WITH_INSTALL_RPATH ON)
   get_filename_component(libraries_link "${GRAFT_OUTPUT_DIR}/libexec/${up}" ABSOLUTE)
   get_filename_component(libraries_folder "${libraries_link}" DIRECTORY)
   file(MAKE_DIRECTORY "${libraries_folder}")
   file(CREATE_LINK "${GRAFT_SITE_PACKAGES}/openvino/libs" "${libraries_link}" SYMBOLIC)
-  # Programs look for it in ../libexec, so it stays there also where a system keeps its own elsewhere.
+  # Programs search for the worker in ../libexec, so it is installed there even if the system has another libexec folder.
   install(TARGETS graft_engine_worker RUNTIME DESTINATION libexec)
 endif()
 install(TARGETS graft_toolkit EXPORT graftToolkitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -36,7 +37,8 @@ foreach(target graft graft_c graft_plugins graft_stand_ins graft_onnx_names)
   endif()
 endforeach()
 
-# The program writes its page for man and what shells complete; each file lies where it is looked for under /usr and /usr/local.
+# The program writes its man page and the completions for shells. Each file is installed where man and the shells search
+# under /usr and /usr/local.
 if(TARGET graft)
   set(man_page "${PROJECT_BINARY_DIR}/man/graft.1")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/man")
@@ -62,7 +64,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/graft" DESTINATION ${CMAKE_INST
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc" PATTERN "*.cuh" PATTERN "*.h")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/graft" DESTINATION "${CMAKE_INSTALL_DATADIR}/graft/python"
         FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
-# Extensions and their stubs lie beside the sources, in an installation as in a wheel.
+# Extensions and their stubs are next to the Python sources, in an installation and in a wheel.
 set(package "${CMAKE_INSTALL_DATADIR}/graft/python/graft")
 file(RELATIVE_PATH up "/${package}" "/${CMAKE_INSTALL_LIBDIR}")
 get_property(extensions GLOBAL PROPERTY GRAFT_EXTENSIONS)
@@ -78,14 +80,14 @@ foreach(extension IN LISTS extensions)
     install(FILES "${stub}" DESTINATION . COMPONENT wheel EXCLUDE_FROM_ALL)
   endif()
 endforeach()
-# What graft.examples has.
+# The files of graft.examples.
 foreach(file IN ITEMS digits.onnx digits.pb digits_test.npz)
   install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION "${package}/data")
   install(FILES "${PROJECT_SOURCE_DIR}/examples/digits/${file}" DESTINATION data COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-# Messages name pages of docs, which those find who have no checkout, with the examples that they show. What is in the
-# checkout alone is named there without a link.
+# Messages refer to pages of docs, so the pages and their examples are installed. Links to files that exist only in the
+# checkout are removed.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT package)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT package
         FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.svg" PATTERN "*.schema.json" PATTERN "messages.toml" PATTERN "decisions" EXCLUDE)
@@ -93,8 +95,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_
 install(CODE "set(docs \"${CMAKE_INSTALL_DOCDIR}\")" COMPONENT package)
 install(SCRIPT "${PROJECT_SOURCE_DIR}/cmake/InstalledLinks.cmake" COMPONENT package)
 
-# An operator outside this repository uses the same building blocks, and its library is made of the same adapter. What
-# `graft bench` times operators beside lies in their folders too, and is found through the list.
+# An operator outside this repository uses the same building blocks, and its library is compiled from the same adapter. The
+# peers that `graft bench` times are in the operators' folders too, and are found through the list.
 foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}" COMPONENT package
@@ -114,7 +116,8 @@ if(libraries)
   install(EXPORT graftTargets NAMESPACE graft:: DESTINATION "${package_dir}" COMPONENT package)
 endif()
 
-# The headers of the wheel are under the Apache License and may go along; an SDK's may not, and are looked for where it was.
+# TensorRT's headers from the wheel are under the Apache License and are installed. The headers of an SDK may not be copied;
+# they are searched for in the folder of the SDK.
 set(GRAFT_INSTALL_TENSORRT_DIR "${CMAKE_INSTALL_DATADIR}/graft/tensorrt")
 set(GRAFT_BUILT_AGAINST_TENSORRT "")
 if(GRAFT_WITH_CUDA AND GRAFT_TENSORRT_INCLUDE_DIR STREQUAL GRAFT_TENSORRT_WHEEL_DIR)
@@ -131,7 +134,8 @@ install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake" "${PROJECT_BINARY_DIR}/g
               "${PROJECT_SOURCE_DIR}/cmake/FindCudaCompiler.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindTensorRTHeaders.cmake"
         DESTINATION "${package_dir}" COMPONENT package)
 
-# What a wheel has beside the Python sources (cmake/wheel packs it), relative to the package. No link goes into a wheel, so
+# The files that a wheel has in addition to the Python sources (cmake/wheel packs it), relative to the package. A wheel
+# cannot contain links, so
 # libgraft.so has the name under which the extension loads it.
 if(TARGET graft_python_toolkit)
   set(in_wheel COMPONENT wheel EXCLUDE_FROM_ALL)

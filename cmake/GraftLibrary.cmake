@@ -1,6 +1,6 @@
-# graft_add_library and graft_add_executable: the settings that every target of ours shares.
+# graft_add_library and graft_add_executable: the settings that all targets of Graft share.
 
-# g++ 12 warns wrongly of overlap in `"literal" + std::string` (GCC bug 105651) and, with sanitizers, of uninitialized
+# g++ 12 wrongly warns of overlapping memory in `"literal" + std::string` (GCC bug 105651) and, with sanitizers, of uninitialized
 # members within std::regex (GCC bug 105562).
 set(graft_without "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -10,17 +10,18 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   endif()
 endif()
 
-# Where sources are compiled together (CMAKE_UNITY_BUILD), all but the last seem to be headers, whose unnamed namespaces
-# would differ from unit to unit.
+# If sources are compiled together (CMAKE_UNITY_BUILD), g++ treats all but the last as headers and warns of their unnamed
+# namespaces.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND graft_without -Wno-subobject-linkage)
 endif()
 
-# Kernels are many times smaller when they are packed well: those of all architectures took 15.6 MB, and the objects 119 MB
-# with CUDA 12's default, which packs PTX alone. Drivers unpack this from 550.54.14 on (CUDA 12.4; as RAPIDS' documentation
-# of its builds says); code that CUDA 13 compiles needs driver 580 anyway. With CUDA 12 a build for chosen GPUs keeps the packing that
-# older drivers know. PTX alone is of a machine without a GPU, and goes no further: there nvcc packs as it does by itself,
-# which took 0.2 s of 12.5 MB where the smallest took 8.7 s.
+# Compressed kernels are many times smaller: the kernels for all architectures took 15.6 MB, but the objects took 119 MB with
+# CUDA 12's default, which compresses PTX only. Drivers support this
+# compression from 550.54.14 on (CUDA 12.4, according to RAPIDS' build documentation); code that CUDA 13 compiles needs driver
+# 580 anyway. With CUDA 12, a build for chosen GPUs keeps the compression that older drivers support. A build of PTX only is
+# for a machine without a GPU and is not distributed, so it keeps nvcc's default, which took 0.2 s for 12.5 MB; the smallest
+# size took 8.7 s.
 set(graft_pack "")
 if(GRAFT_WITH_CUDA AND (CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13 OR GRAFT_CUDA_ARCHITECTURES STREQUAL "all"))
   set(carried ${CMAKE_CUDA_ARCHITECTURES})
@@ -30,22 +31,24 @@ if(GRAFT_WITH_CUDA AND (CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13 OR 
   endif()
 endif()
 
-# Warnings are errors, and `src` is where private includes are looked up.
-# nvcc hands its host compiler pointers to members in parentheses of its own: -Wno-parentheses. In CUB's launches for several
-# architectures g++ 13 sees an uninitialized function pointer, wrongly: -Wno-maybe-uninitialized.
+# Sets the compiler options of a target. Warnings are errors, and private includes are searched for in `src`.
+# -Wno-parentheses: nvcc puts pointers to members in parentheses before it calls the host compiler.
+# -Wno-maybe-uninitialized: g++ 13 wrongly reports an uninitialized function pointer in CUB's launches for several
+# architectures.
 function(graft_target_defaults target)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra ${graft_without} -Werror>
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-parentheses,-Wno-maybe-uninitialized,-Werror$<$<BOOL:${graft_without}>:,$<JOIN:${graft_without},$<COMMA>>> -Werror=all-warnings>)
-  # Two architectures at a time: the longest kernel file would otherwise keep one core busy after all else is done.
+  # nvcc compiles two architectures at a time. Otherwise the longest kernel file keeps one core busy after all other files
+  # are compiled.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2 ${graft_pack}>)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
 endfunction()
 
 # graft_add_library(<name> SOURCES <file>... [LIBRARIES <target>...] [PRIVATE_LIBRARIES <target>...] [INSTALL])
 #
-# A static library and its alias graft::<rest of the name>. LIBRARIES are passed on to whoever links it.
-# INSTALL adds it to what find_package(graft) gives.
+# Adds a static library and its alias graft::<name without graft_>. Targets that link the library also link LIBRARIES.
+# INSTALL adds the library to the targets of find_package(graft).
 function(graft_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "INSTALL" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES")
   string(REGEX REPLACE "^graft_" "" short "${name}")
@@ -69,13 +72,13 @@ function(graft_add_library name)
   endif()
   if(ARG_INSTALL)
     set_property(GLOBAL APPEND PROPERTY GRAFT_INSTALLED_LIBRARIES ${name})
-    # Libraries of plugins link these: they take the objects that they need, and no more.
+    # Plugin libraries link these libraries and need only some of their objects, so the sources are not joined.
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
 endfunction()
 
-# graft_compile_quickly(<target>...): for code that takes longer to optimize than to run, which walks through no data. Builds
-# with sanitizers do not optimize it at all.
+# graft_compile_quickly(<target>...): reduces the optimization of code that takes longer to optimize than to run because it
+# has no loops over data. Builds with sanitizers do not optimize it at all.
 function(graft_compile_quickly)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1> ${graft_unoptimized})

@@ -1,7 +1,7 @@
-# From an operator list (a file like src/ops/ops.inc) to the sources and the registry of a program or plugin library.
+# Computes the sources and the registry of a program or plugin library from an operator list (such as src/ops/ops.inc).
 
-# graft_without_comments(<variable>): takes those of C++ out of the text, and the byte order mark that editors of Windows put in
-# front of it; the lines stay where they are.
+# graft_without_comments(<variable>): removes C++ comments from the text, and the byte order mark that Windows editors write
+# at its beginning. Line numbers stay the same.
 function(graft_without_comments variable)
   set(text "${${variable}}")
   string(ASCII 239 187 191 mark)
@@ -24,9 +24,9 @@ function(graft_without_comments variable)
 endfunction()
 
 # graft_read_operators(<list>): sets operator_root, the folder of the list; operator_stem, its name; and, line by line,
-# operator_folders, operator_definitions and operator_lines, what makes a compiler name that line of the list. Whatever else a
-# line says than an operator or a comment is an error, as is an operator without its files: a misspelt line would leave out an
-# operator.
+# operator_folders, operator_definitions and operator_lines, the #line directives with which a compiler reports that line of
+# the list. A line that is neither an operator nor a comment is an error, because a misspelled line would leave out an
+# operator. An operator without its files is an error too.
 function(graft_read_operators list)
   get_filename_component(list "${list}" ABSOLUTE)
   get_filename_component(root "${list}" DIRECTORY)
@@ -43,7 +43,7 @@ function(graft_read_operators list)
   set(folders "")
   set(definitions "")
   set(lines "")
-  # Not as a list of lines: `;` and brackets in one would make others of them.
+  # The text is not split into a CMake list, because `;` and brackets in a line would change the elements.
   while(NOT text STREQUAL "")
     math(EXPR number "${number} + 1")
     set(place "${list}:${number}")
@@ -82,8 +82,8 @@ function(graft_read_operators list)
   set(operator_lines "${lines}" PARENT_SCOPE)
 endfunction()
 
-# graft_warn_of_unlisted(<list>): of each folder beside it that has a definition and is named in no list there. A comment that
-# has its line is enough: the operator is then left out on purpose.
+# graft_warn_of_unlisted(<list>): warns of each folder next to the list that has a definition and that no list there names. A
+# comment with the operator's line prevents the warning: the operator is then left out on purpose.
 function(graft_warn_of_unlisted list)
   get_filename_component(list "${list}" ABSOLUTE)
   get_filename_component(root "${list}" DIRECTORY)
@@ -110,16 +110,17 @@ function(graft_warn_of_unlisted list)
   endforeach()
 endfunction()
 
-# graft_stop_at_first_error(<source>): of a generated source, in which a line of the list that names no class is the first. What
-# the compiler makes of the rest says nothing.
+# graft_stop_at_first_error(<source>): limits a generated source to its first compiler error, which names the line of the list
+# with an unknown class. The following errors only result from it.
 function(graft_stop_at_first_error source)
   set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS -Wfatal-errors)
 endfunction()
 
-# graft_join_sources(<result> <name> BATCH <number> SOURCES <file>...): sources in place of an operator's, in which up to BATCH
-# are compiled as one where CMAKE_UNITY_BUILD is on. Only those of one operator are: others may call other things alike. nvcc
-# reads the headers of a file three times, which takes longer than most kernels; and CMake does this for CUDA from 3.31 on. They lie in a folder
-# Unity, as CMake's own, by which tools/tidy.py knows them.
+# graft_join_sources(<result> <name> BATCH <number> SOURCES <file>...): returns sources that replace those of an operator. If
+# CMAKE_UNITY_BUILD is on, each includes up to BATCH of them. Sources of different operators are not joined, because they may
+# define the same names. nvcc reads the headers of a file three times, which takes longer than most kernels; CMake joins CUDA
+# sources only from 3.31 on. As for CMake's own joined sources, the folder is called Unity, by which tools/tidy.py recognizes
+# them.
 function(graft_join_sources result name)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "BATCH" "SOURCES")
   set(joined "")
@@ -144,10 +145,11 @@ function(graft_join_sources result name)
   set(${result} ${joined} ${rest} PARENT_SCOPE)
 endfunction()
 
-# graft_operator_sources(<list> DEFINITIONS <result> KERNELS <result>): sources of every operator on the list. A folder
-# beside the list holds <op>.hpp, <op>_cpu.cpp, <op>.cpp where a definition needs one, and <op>_cuda.cu with any further
-# .cu. Definitions, with their reference kernels, need no CUDA; they bring graft::linked_operators() and
-# graft::linked_fusions(), which has the rules in <op>_fusion.yaml, generated into the current build folder. Kernels, nothing in a build without CUDA, bring graft::register_cuda_kernels().
+# graft_operator_sources(<list> DEFINITIONS <result> KERNELS <result>): returns the sources of every operator on the list. A
+# folder next to the list contains <op>.hpp, <op>_cpu.cpp, <op>.cpp if the definition needs it, and <op>_cuda.cu with further
+# .cu files. DEFINITIONS are the definitions with their reference kernels, which need no CUDA, and the generated source of
+# graft::linked_operators() and graft::linked_fusions(), which returns the rules in <op>_fusion.yaml. KERNELS define
+# graft::register_cuda_kernels(); the list is empty in a build without CUDA.
 #
 # Hopper's own instructions exist only in code for sm_90a: files *_sm90a.cu are compiled for it too, with GRAFT_SM90A=1,
 # where the build has code for 90.
@@ -165,7 +167,7 @@ function(graft_operator_sources list)
   foreach(op definition line IN ZIP_LISTS operator_folders operator_definitions operator_lines)
     set(path "${operator_root}/${op}/${op}")
     list(APPEND sources "${path}_cpu.cpp")
-    # By a pattern, so that one which is written later is found when the build runs again.
+    # A pattern finds a file that is written later when the build runs again.
     file(GLOB fusion CONFIGURE_DEPENDS "${path}_fusion.yaml")
     if(fusion)
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${fusion}")
@@ -194,8 +196,8 @@ function(graft_operator_sources list)
     string(APPEND registrations "${line}\n    graft::detail::register_cuda_kernels_of<${definition}>();\n")
   endforeach()
   set(registry "${CMAKE_CURRENT_BINARY_DIR}/${operator_stem}_registry.cpp")
-  # Operators are written apart from each other: names that two of them chose alike do not meet. A program with a list of
-  # its own, as some tests are, leaves out the registry.
+  # Two operators may define the same names, so their sources are not joined. A program with its own list, such as some tests,
+  # leaves out the registry.
   set_source_files_properties(${sources} ${all_kernels} "${registry}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   graft_stop_at_first_error("${registry}")
   file(CONFIGURE OUTPUT "${registry}" @ONLY CONTENT [=[
@@ -216,8 +218,8 @@ std::span<const graft::FusionRules> graft::linked_fusions() {
   return list;
 }
 ]=])
-  # Definitions compute shapes and names; code that loops over data is in <op>_cpu.cpp. The registry stays as it is: from
-  # -O1 it has inline functions for which mold links it beside the list that a test has of its own.
+  # Definitions compute shapes and names; code that loops over data is in <op>_cpu.cpp. The registry is not compiled
+  # with -O1: it then has inline functions for which mold links it in addition to the list of a test.
   set_source_files_properties(${definition_sources} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
   set(${ARG_DEFINITIONS} "${sources}" "${registry}" PARENT_SCOPE)
   if(NOT GRAFT_WITH_CUDA)
@@ -240,9 +242,9 @@ void graft::register_cuda_kernels() {
   set(${ARG_KERNELS} "${all_kernels}" "${registry}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_fusions(<result> <list>): the sources that define graft::passes::operator_fusions(), the passes that make the
-# operators on the list of what networks write. Of an operator that has one, <op>_fusion.cpp defines <op>_fusion, a
-# graft::passes::OperatorFusion (src/passes/operator_fusion.hpp); a long one has further files in the folder fusion/.
+# graft_operator_fusions(<result> <list>): returns the sources that define graft::passes::operator_fusions(), the passes that
+# fuse nodes of networks to the operators on the list. If an operator has a fusion, <op>_fusion.cpp defines <op>_fusion, a
+# graft::passes::OperatorFusion (src/passes/operator_fusion.hpp); a long fusion has further files in the folder fusion/.
 function(graft_operator_fusions result list)
   graft_read_operators("${list}")
   set(sources "")
@@ -250,7 +252,7 @@ function(graft_operator_fusions result list)
   set(entries "")
   set(count 0)
   foreach(op IN LISTS operator_folders)
-    # By a pattern, so that a fusion which is written later is found when the build runs again.
+    # A pattern finds a fusion that is written later when the build runs again.
     file(GLOB fusion CONFIGURE_DEPENDS "${operator_root}/${op}/${op}_fusion.cpp")
     if(fusion)
       file(GLOB parts CONFIGURE_DEPENDS "${operator_root}/${op}/fusion/*.cpp")
@@ -281,7 +283,7 @@ std::span<const graft::passes::OperatorFusion* const> graft::passes::operator_fu
   set(${result} "${sources}" "${registry}" PARENT_SCOPE)
 endfunction()
 
-# Where Graft's own sources are: in its checkout, or where an installation put them.
+# Returns the folder of Graft's sources: in its checkout, or in an installation.
 function(graft_source_root variable)
   if(PROJECT_NAME STREQUAL "graft")
     set(${variable} "${PROJECT_SOURCE_DIR}/src" PARENT_SCOPE)
@@ -290,8 +292,8 @@ function(graft_source_root variable)
   endif()
 endfunction()
 
-# graft_headers_digest(<result>): of the headers that operators are written with. A library of operators and a program that
-# loads it exchange C++ objects, so both have to be made with the same.
+# graft_headers_digest(<result>): returns a digest of the headers that operators include. A library of operators and a program
+# that loads it exchange C++ objects, so both must be compiled with the same headers.
 function(graft_headers_digest result)
   if(PROJECT_NAME STREQUAL "graft")
     set(folder "${PROJECT_SOURCE_DIR}/include/graft")
@@ -316,15 +318,17 @@ endfunction()
 
 # graft_add_plugin_library(<name> OPERATORS <list>|<target>... [NAMESPACE <plugin namespace>])
 #
-# A library of operators, lib<name>.so, of a list, or of library targets that were made from one. Two programs load it:
+# Adds a library of operators, lib<name>.so, from a list or from library targets that were created from a list. Two programs
+# load it:
 # TensorRT, as a plugin library with a creator for every operator, and `graft --operators`, which finds reference kernels
-# and functions in it (src/operator_library/exported.hpp). It links no TensorRT, and carries its C++ and CUDA runtimes, so
-# that it can be copied to a machine which has TensorRT alone. Without NAMESPACE its plugins are in the empty one, where
-# TensorRT finds them from a node of any domain. Without CUDA's compiler it has no plugins, and is for `graft` alone.
+# and functions in it (src/operator_library/exported.hpp). It does not link TensorRT and contains its C++ and
+# CUDA runtimes, so that it can be copied to a machine that has only TensorRT. Without NAMESPACE its plugins are in the empty
+# namespace, in which TensorRT finds them for a node of any domain. Without a CUDA compiler the library has no plugins, and
+# only `graft` loads it.
 #
-# Outside Graft the program of the same installation loads each library that was linked, so that a fusion which it cannot read
-# ends the build, with its file, line and column. GRAFT_CHECK_LIBRARIES=OFF leaves that out, for a library which the program
-# cannot load: one for another machine, or with a sanitizer.
+# Outside Graft, the program of the same installation loads each library after it is linked, so that a fusion that it cannot
+# read ends the build with file, line and column. GRAFT_CHECK_LIBRARIES=OFF disables this for a library that the program
+# cannot load, such as a library for another machine or with a sanitizer.
 function(graft_add_plugin_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "NAMESPACE" "OPERATORS")
   graft_source_root(root)
@@ -345,8 +349,7 @@ function(graft_add_plugin_library name)
   if(TARGET ${first})
     target_link_libraries(${name} PRIVATE ${ARG_OPERATORS})
   else()
-    # Objects of their own, so that the tests of the operators need not compile the kernels, and the cases that are timed,
-    # once more.
+    # The operators are an object library, so that their tests do not compile the kernels again.
     graft_operator_sources("${ARG_OPERATORS}" DEFINITIONS sources KERNELS kernels)
     graft_read_operators("${ARG_OPERATORS}")
     if(NOT PROJECT_NAME STREQUAL "graft")
@@ -371,8 +374,8 @@ function(graft_add_plugin_library name)
   target_compile_definitions(${name} PRIVATE GRAFT_OPERATOR_FOLDERS="${folders}")
   target_include_directories(${name} PRIVATE "${root}")
   target_link_libraries(${name} PRIVATE graft::core)
-  # The names of what is not exported would be a tenth of Graft's own library, and what of the standard library and of CUDA's
-  # runtime nothing reaches a twentieth.
+  # --strip-all removes the names of symbols that are not exported, a tenth of Graft's own library. --gc-sections removes the
+  # unused parts of the standard library and of CUDA's runtime, a twentieth.
   target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc "LINKER:--version-script=${export_list}" LINKER:--no-undefined
                       LINKER:--gc-sections $<$<CONFIG:Release>:LINKER:--strip-all>)
   set_target_properties(${name} PROPERTIES CXX_STANDARD 20 CUDA_STANDARD 20 CXX_VISIBILITY_PRESET hidden
@@ -385,13 +388,14 @@ endfunction()
 
 # graft_add_operator_tests(<plugin library> [OPERATORS <list>] [COMMANDS <script>])
 #
-# Two ctest tests of a library that was made from a list, of one program that runs every case in the operators' <op>_cases.hpp
-# (src/operator_library/case_tests.cpp): <plugin library>_cases on the CPU, and <plugin library>_cases_gpu, the CUDA kernels
-# beside the reference kernels, which is skipped where there is no GPU; ctest then begins with the reason, and what to do. For
-# operators outside Graft, which has tests of its own. OPERATORS are those that have cases, if not all of the library's.
+# Adds two ctest tests for a library that was created from a list. One program runs every case in the operators'
+# <op>_cases.hpp (src/operator_library/case_tests.cpp): <plugin library>_cases runs them on the CPU, and
+# <plugin library>_cases_gpu compares the CUDA kernels with the reference kernels. Without a GPU the second test is skipped,
+# and ctest first prints the reason and what to do. The function is for operators outside Graft, which has its own tests.
+# OPERATORS lists the operators that have cases, if not all operators of the library have them.
 #
-# COMMANDS is a script of Python that takes the library through graft's commands: the test <plugin library>_commands, which is
-# skipped where it exits with 77. `<script> untested` prints what that test leaves out, and why; ctest begins with it.
+# COMMANDS is a Python script that runs graft's commands with the library, as the test <plugin library>_commands, which is
+# skipped if the script exits with 77. `<script> untested` prints what this test leaves out, and why; ctest prints it first.
 function(graft_add_operator_tests library)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "OPERATORS;COMMANDS" "")
   graft_source_root(root)
@@ -407,7 +411,7 @@ function(graft_add_operator_tests library)
   endif()
   add_executable(${library}_cases "${cases}" "${root}/operator_library/case_tests.cpp" "${root}/operator_library/${gpu}")
   target_link_libraries(${library}_cases PRIVATE ${library}_operators graft::registry)
-  # It may be copied to a machine with a GPU.
+  # The static runtimes allow to copy the program to a machine with a GPU.
   target_link_options(${library}_cases PRIVATE -static-libstdc++ -static-libgcc)
   list(JOIN CMAKE_CUDA_ARCHITECTURES ", " compiled_for)
   target_compile_definitions(${library}_cases PRIVATE GRAFT_COMPILED_FOR="${compiled_for}")
@@ -426,7 +430,7 @@ function(graft_add_operator_tests library)
     list(JOIN environment "\" \"" environment)
     list(APPEND programs "\"${CMAKE_COMMAND}\" -E env \"${environment}\" \"${python}\" \"${script}\"")
   endif()
-  # Of a test that is skipped, or does not test all there is, ctest prints the name alone.
+  # ctest prints only the name of a test that is skipped or that leaves something out, so the generated file prints why.
   get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   if(PROJECT_NAME STREQUAL "graft" OR has_configurations)
     return()
@@ -444,8 +448,8 @@ function(graft_add_operator_tests library)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${note}")
 endfunction()
 
-# graft_choose_python(<result>): the interpreter that GRAFT_PYTHON names, as for graft itself; else that of the environment with
-# the wheel that CMake found, which has what the tests need; else the one that is active.
+# graft_choose_python(<result>): returns the interpreter that GRAFT_PYTHON names, as for graft itself; otherwise that of the
+# environment with the wheel that CMake found, which has the packages that the tests need; otherwise the active interpreter.
 function(graft_choose_python result)
   if(NOT "$ENV{GRAFT_PYTHON}" STREQUAL "")
     set(${result} "$ENV{GRAFT_PYTHON}" PARENT_SCOPE)
@@ -459,15 +463,15 @@ endfunction()
 
 # graft_add_stand_ins(<name> PLUGINS <plugin library>)
 #
-# lib<name>.so, a small TensorRT plugin library beside a plugin library: with a creator for every name of another
-# library's plugin that its operators stand in for, where that name is free. See src/adapters/tensorrt/stand_ins.cpp.
+# Adds lib<name>.so, a small TensorRT plugin library that accompanies a plugin library. It has a creator for every plugin name
+# of another library for which the operators stand in, if that name is free. See src/adapters/tensorrt/stand_ins.cpp.
 function(graft_add_stand_ins name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
   graft_add_other_names(${name} PLUGINS ${ARG_PLUGINS} CREATORS graft_stand_ins)
 endfunction()
 
-# graft_add_onnx_names(<name> PLUGINS <plugin library>): the same with a creator for every standard ONNX operator that the
-# library's operators compute, under its ONNX name.
+# graft_add_onnx_names(<name> PLUGINS <plugin library>): adds such a library with a creator for every standard ONNX operator
+# that the library's operators compute, under its ONNX name.
 function(graft_add_onnx_names name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "PLUGINS" "")
   graft_add_other_names(${name} PLUGINS ${ARG_PLUGINS} CREATORS graft_onnx_names)
@@ -490,15 +494,15 @@ endfunction()
 
 # graft_list_operators(<list> KIND <kind> TYPE <type> ENTRY <expression> RESULT <result>): the source that defines
 # graft::ops::operator_<kind>(), which returns a <type> for each operator on the list. It includes every operator's
-# <op>_cases.hpp, so an operator without cases does not compile, but for OPTIONAL, which leaves it out. In the expression
-# DEFINITION stands for the definition, FILE for the name of that file.
+# <op>_cases.hpp, so an operator without cases is a compiler error; OPTIONAL leaves such operators out. In the expression,
+# DEFINITION stands for the definition and FILE for the name of that file.
 function(graft_list_operators list)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "OPTIONAL" "KIND;TYPE;ENTRY;RESULT" "")
   graft_read_operators("${list}")
   set(includes "")
   set(entries "")
   foreach(op definition line IN ZIP_LISTS operator_folders operator_definitions operator_lines)
-    # By a pattern, so that cases which are written later are found when the build runs again.
+    # A pattern finds cases that are written later when the build runs again.
     file(GLOB cases CONFIGURE_DEPENDS "${operator_root}/${op}/${op}_cases.hpp")
     if(ARG_OPTIONAL AND NOT cases)
       continue()
@@ -529,8 +533,9 @@ function(graft_operator_cases result list)
   set(${result} "${source}" PARENT_SCOPE)
 endfunction()
 
-# graft_operator_timings(<result> <list>): the source that defines graft::ops::operator_timings(), what is timed of the operators
-# on the list that have cases. Apart from their cases, so that a program which times them need not make those.
+# graft_operator_timings(<result> <list>): the source that defines graft::ops::operator_timings(), the timed cases
+# of the operators on the list that have cases. They are separate from the other cases, so that a program that times
+# operators does not need these.
 function(graft_operator_timings result list)
   graft_list_operators("${list}" OPTIONAL KIND timings TYPE OperatorTimings ENTRY "graft::ops::timings_of<DEFINITION>(), graft::ops::draw_of<DEFINITION>()" RESULT source)
   set(${result} "${source}" PARENT_SCOPE)

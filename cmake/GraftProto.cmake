@@ -1,4 +1,5 @@
-# graft_add_proto(<target> <folder> <file below it>): compiles a protobuf schema of our own; included by that path.
+# graft_add_proto(<target> <folder> <file below it>): compiles a protobuf schema of Graft, whose header is included by
+# that path.
 function(graft_add_proto target folder file)
   set(output "${PROJECT_BINARY_DIR}/proto")
   string(REGEX REPLACE "\\.proto$" ".pb" compiled "${output}/${file}")

@@ -1,6 +1,7 @@
 # graft_add_test and graft_add_pytest: how a folder of tests registers itself with ctest.
 #
-# Labels: `gpu` needs a GPU; `large` needs memory or minutes. `make test` leaves out what this machine cannot run and says so.
+# Labels: `gpu` needs a GPU; `large` needs memory or minutes. `make test` leaves out the tests that this machine cannot run, and
+# reports them.
 include(GoogleTest)
 
 # Builds only the test programs and their dependencies, which is all that a sanitizer run needs.
@@ -9,8 +10,8 @@ if(TARGET graft_engine_worker)
   add_dependencies(graft_unit_tests graft_engine_worker)
 endif()
 
-# The one limit of time, which ends what hangs: twenty times what the longest test takes. Nothing inside a test is
-# limited by the clock, so that a slow machine fails nothing.
+# The time limit in seconds that ends hanging tests: twenty times the time of the longest test. Tests have no other time limit,
+# so that they do not fail on a slow machine.
 set(GRAFT_HANG_GUARD 3600)
 
 # The environment variables of every test: paths, and the folder where TensorRT-RTX finds its own library.
@@ -23,16 +24,16 @@ set(GRAFT_TEST_ENVIRONMENT
   "GRAFT_BUILD_DIR=${PROJECT_BINARY_DIR}"
   "GRAFT_PYTHON=${GRAFT_PYTHON}"
   "PYTHONPATH=${GRAFT_OUTPUT_DIR}/python"
-  # Hundreds of tests start Python: each would compile Graft's modules again, and none may write into the sources. Where
-  # the environment forbids bytecode, as images of containers do, a start of Python takes three times as long.
+  # Hundreds of tests start Python. They share compiled modules outside of the source folder. If the environment disables
+  # bytecode, as container images do, a start of Python takes three times as long.
   "PYTHONPYCACHEPREFIX=${PROJECT_BINARY_DIR}/pycache"
   "PYTHONDONTWRITEBYTECODE="
-  # NumPy's threads cost each start of Python as much again as NumPy itself: 132 ms of processor time, 76 without.
+  # Starting NumPy's threads nearly doubles the processor time of each start of Python: 132 ms with threads, 76 ms without.
   "OPENBLAS_NUM_THREADS=1"
   "LD_LIBRARY_PATH=${GRAFT_DEPS_DIR}/lib-rtx"
   "UBSAN_OPTIONS=print_stacktrace=1")
-# Projects that tests build have sources in common, in folders of which each test has its own: the compiler's cache takes
-# all paths relative to where it runs.
+# Projects that tests build have common sources in a separate folder for each test. With relative paths the compiler cache
+# recognizes these sources.
 if(GRAFT_CCACHE)
   list(APPEND GRAFT_TEST_ENVIRONMENT "CMAKE_CXX_COMPILER_LAUNCHER=${GRAFT_CCACHE}"
        "CMAKE_CUDA_COMPILER_LAUNCHER=${GRAFT_CCACHE}" "CCACHE_NOHASHDIR=true" "CCACHE_BASEDIR=/")
@@ -41,11 +42,11 @@ endif()
 # graft_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [LONG <test>...]
 #                [REPETITIVE <test>...])
 #
-# LONG names tests that take more than half a minute: they start first, since one that starts last has a core for itself.
-# REPETITIVE names those that go the same way through the code hundreds of times: with sanitizers, which have seen it then,
-# they are labeled `large`.
-# A GoogleTest program in <build>/tests, each of its tests one ctest test. It is listed when ctest runs, not when it is
-# linked, so that a program which needs a GPU can be built where there is none.
+# Adds a GoogleTest program in <build>/tests, each of whose tests is a ctest test. The tests are listed when ctest runs, not
+# when the program is linked, so that a program that needs a GPU can be built on a machine without one.
+# LONG lists tests that take more than half a minute. They start first, because a long test that starts last keeps one core
+# busy while the other cores are idle. REPETITIVE lists tests that run the same code hundreds of times, which tells sanitizers
+# nothing new: with sanitizers they are labeled `large`.
 function(graft_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;LIBRARIES;LABELS;LONG;REPETITIVE")
   if(NOT GRAFT_SANITIZE)
@@ -55,13 +56,13 @@ function(graft_add_test name)
                        GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
-  # Compiled together: files of a folder that call their networks alike have namespaces of their own.
-  # A test's own code is long to optimize and short to run.
+  # The sources are compiled together, so files that define the same names have separate namespaces.
+  # The code of a test takes longer to optimize than to run.
   graft_compile_quickly(${name})
   add_dependencies(graft_unit_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
 
-  # gtest_discover_tests cannot pass a property that is a list, so ctest itself sets them, once it knows the tests.
+  # gtest_discover_tests cannot pass a property that is a list, so ctest sets such properties after it has listed the tests.
   set(properties "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
   file(CONFIGURE OUTPUT "${properties}" @ONLY CONTENT [=[
 foreach(test IN LISTS @name@_TESTS)
@@ -77,17 +78,17 @@ endforeach()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${properties}")
 endfunction()
 
-# graft_link_with_gnu_ld(<program>): GNU ld, which machines without mold link with, looks at each static library once, in
-# order, where mold looks at all again and again. A library that needs one before it fails this link.
+# graft_link_with_gnu_ld(<program>): links with GNU ld, as machines without mold do. GNU ld searches each static library once,
+# in order, while mold searches all of them repeatedly. So this link fails if a library needs a library before it.
 function(graft_link_with_gnu_ld program)
   target_link_options(${program} PRIVATE -fuse-ld=bfd)
 endfunction()
 
 # graft_add_pytest(<name> FILES <file or folder>... [LABELS <label>...] [ENVIRONMENT <NAME=value>...] [COST <seconds>])
 #
-# One ctest test that runs pytest on the files; paths are relative to the calling folder. COST, the processor time that it
-# takes, has the longest start first where ctest has not measured them yet. Left out with sanitizers, whose
-# runtime cannot be loaded into a Python that was built without.
+# Adds a ctest test that runs pytest on the files; paths are relative to the calling folder. COST is the processor time of the
+# test, by which the longest tests start first before ctest has measured them. The test is left out with sanitizers, whose
+# runtime cannot be loaded into a Python that was built without them.
 function(graft_add_pytest name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "COST" "FILES;LABELS;ENVIRONMENT")
   if(GRAFT_SANITIZE)

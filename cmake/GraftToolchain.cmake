@@ -1,4 +1,4 @@
-# Language standard, build type, output folders, and what makes builds fast: ccache and mold where they are installed.
+# Sets the language standard, the build type and the output folders, and uses ccache and mold if they are installed.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -12,10 +12,10 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
-# What must be fast runs in OpenVINO or on the GPU; -O2 compiles sooner than -O3.
+# Code that must be fast runs in OpenVINO or on the GPU, so -O2 is enough, which compiles faster than -O3.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
-# This is the host's side of a kernel's file, which starts kernels; nvcc optimizes the kernels at any level. With -Os it is a
-# fifth smaller than with -O1, 53 KB against 66 KB in instance_norm_cuda.cu, and compiles as soon.
+# These options apply to the host code of kernel files, which starts kernels; nvcc optimizes the kernels at any level. With
+# -Os the code is a fifth smaller than with -O1 (53 KB against 66 KB for instance_norm_cuda.cu) and compiles as fast.
 set(CMAKE_CUDA_FLAGS_RELEASE "-DNDEBUG -Xcompiler=-Os")
 
 set(GRAFT_LIBRARY_DIR "${GRAFT_OUTPUT_DIR}/lib")
@@ -33,16 +33,16 @@ if(GRAFT_CCACHE)
   endforeach()
 endif()
 
-# Asked of the compiler, because a mold on PATH is no promise that the compiler can drive it.
+# The check runs the compiler, because a compiler may not support the mold that is on PATH.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=mold GRAFT_HAVE_MOLD)
 if(GRAFT_HAVE_MOLD)
   add_link_options($<HOST_LINK:-fuse-ld=mold>)
 endif()
 
-# Sanitizers reach every object, third-party code compiled here included, or they report nonsense.
+# Sanitizers apply to every object, including third-party code that is compiled here. Otherwise they report false errors.
 set(GRAFT_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=...")
-# What is long to optimize and short to run is not optimized: sanitizers see as much of it. Fuzzers need it fast.
+# With sanitizers, code that takes longer to optimize than to run is not optimized, except for fuzzers, which need its speed.
 set(graft_unoptimized "")
 if(GRAFT_SANITIZE)
   if(NOT GRAFT_FUZZ)
@@ -50,9 +50,9 @@ if(GRAFT_SANITIZE)
   endif()
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GRAFT_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
-                      # g++ needs a fifth of the time for these checks, and the address sanitizer reports null pointers as well.
+                      # These checks take a fifth of g++'s time, and the address sanitizer reports null pointers too.
                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-sanitize=null>
-                      # The value of an empty std::optional is memory that an address sanitizer allows to be read.
+                      # The assertions detect reads of an empty std::optional, which the address sanitizer does not.
                       $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>)
   string(REPLACE "," "$<COMMA>" names "${GRAFT_SANITIZE}")
   add_link_options("$<HOST_LINK:-fsanitize=${names}>")

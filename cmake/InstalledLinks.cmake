@@ -1,5 +1,5 @@
-# Run while installing: takes the links out of the documents in ${docs} that lead to what is in the checkout alone, and out of
-# README.md what is about the checkout.
+# Runs during the installation: removes links to files that exist only in the checkout from the documents in ${docs}, and
+# removes the parts of README.md that are about the checkout.
 set(in_checkout "(src|tests|templates|include|python|tools|(docs/)?decisions|CONTRIBUTING\\.md|deps\\.toml)")
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${docs}")
 file(GLOB_RECURSE pages "${root}/docs/*.md" "${root}/examples/*.md")
