@@ -107,7 +107,7 @@ def test_expected_numbers_are_those_of_onnx_runtime_at_even_places(graft, tmp_pa
         assert (tensor["elements"], list(whole[tensor["name"]].shape)) == (flat.size, tensor["shape"])
         places = [k * flat.size // samples for k in range(samples)]
         np.testing.assert_allclose(expected[tensor["name"]], flat[places], rtol=1e-3, atol=1e-4)
-        # A tolerance as wide as the numbers would accept any result; a tolerance of 0 would refuse different rounding.
+        # A tolerance as wide as the values would accept any result; a tolerance of 0 would refuse different rounding.
         assert 0 < allowed[tensor["name"]].max() < 0.02 * np.abs(flat).max()
     assert SAMPLES in counts
     code, report, _ = ask(folder, tensor="d")

@@ -399,7 +399,7 @@ def test_tensors_that_double_again_and_again(attack, tmp_path, axis, count, inpu
 
 
 def padded(path, rows, count=1, type=TensorProto.FLOAT):
-    """Writes a model whose tensors have `rows` rows of 4096 numbers each."""
+    """Writes a model whose tensors have `rows` rows of 4096 elements each."""
     nodes = [helper.make_node("Pad", [f"v{i}", "sizes"], [f"v{i + 1}"], name=f"pad{i}") for i in range(count)]
     nodes.append(helper.make_node("ReduceSum", [f"v{count}"], ["y"], keepdims=0))
     ends = [("v0", type, [0, 4096])], [("y", type, [])]
@@ -439,7 +439,7 @@ def test_a_run_on_inputs_that_graft_makes_takes_little_memory(attack, tmp_path, 
 
 
 def test_a_cubic_resize_takes_long(attack, tmp_path):
-    """ONNX Runtime takes up to 3.5 microseconds for each of 174 million numbers."""
+    """ONNX Runtime takes up to 3.5 microseconds for each of 174 million elements."""
     node = helper.make_node("Resize", ["x", "", "", "sizes"], ["r"], mode="cubic")
     nodes = [node, helper.make_node("ReduceSum", ["r"], ["y"], keepdims=0)]
     sizes = {"sizes": np.array([2, 3, 2, 14483459], np.int64)}
@@ -448,7 +448,7 @@ def test_a_cubic_resize_takes_long(attack, tmp_path):
 
 
 def test_the_halves_of_a_cut_are_compared_within_limits(attack, tmp_path):
-    """NonZero is left to the host. The tensor would have 3.6 billion numbers."""
+    """NonZero is left to the host. The tensor would have 3.6 billion elements."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["m"]),
         helper.make_node("ReduceSum", ["m"], ["s"], keepdims=0),
@@ -534,7 +534,7 @@ def test_a_required_input_that_is_left_out(attack, tmp_path, command, op_type, i
     check_refused(answer, "m.onnx", f"node 'y' ({op_type})", f"input {port} of {op_type} cannot be left out")
 
 
-# ---- Large constants that readers create from a few numbers
+# ---- Large constants that readers create from a few elements
 
 
 def scalar(name, type, field, value):

@@ -482,7 +482,7 @@ def form(op, changed=(), **attributes):
         (form("TopK"), 3841, "lowered"),
         (form("TopK"), 61441, "unsupported"),
         (form("TopK"), 3840, "native"),
-        (form("Resize"), 1, "unsupported"),  # the matrix of 5000 by 10000 numbers would be too large
+        (form("Resize"), 1, "unsupported"),  # the matrix of 5000 by 10000 elements would be too large
         (form("Resize", ["antialias"]), 1, "native"),
         (form("MaxPool"), 1, "lowered"),
         (form("MaxPool", kernel_shape=[1, 100]), 1, "unsupported"),

@@ -13,7 +13,7 @@ from onnx_models import constant, node, run_onnx, save, session_of, subgraph
 
 F16, F32, BF16 = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.BFLOAT16
 RANDOM = np.random.default_rng(3)
-RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # keeps the numbers of other tests unchanged
+RANDOM_OF_ITS_OWN = np.random.default_rng(5)  # keeps the values of other tests unchanged
 
 
 def weight(name, *shape):
@@ -27,7 +27,7 @@ def quantize(graft, model, out, *options, precision="f16", code=0):
 
 
 def kept(result):
-    """Returns the nodes that stay in f32 because of their numbers or the user's options, with reasons."""
+    """Returns the nodes that stay in f32 because of their values or the user's options, with reasons."""
     return {n["output"]: n["why"] for n in result["nodes"] if n["why"] not in (None, "form")}
 
 
@@ -249,7 +249,7 @@ def test_any_sample_decides_what_stays_in_f32(graft, tmp_path):
 
 @pytest.mark.parametrize(("precision", "narrow"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
 def test_figures_of_each_tensor_are_those_of_numpy(graft, tmp_path, precision, narrow):
-    """The samples have ordinary numbers and numbers that vanish, lose digits or overflow in the type. Counts are
+    """The samples have ordinary values and values that vanish, lose digits or overflow in the type. Counts are
     over all samples; the ratio is of the worst."""
     model = save(tmp_path / "m.onnx", [node("Neg", "x", "y")], [("x", [1, 70000])], [("y", [1, 70000])])
     x = (RANDOM.standard_normal((3, 70000)) * 10.0 ** RANDOM.uniform(-9, 3, (3, 70000))).astype(np.float32)
@@ -275,7 +275,7 @@ def test_figures_of_each_tensor_are_those_of_numpy(graft, tmp_path, precision, n
 
 
 def test_the_worst_sample_is_what_the_figures_say(graft, tmp_path):
-    """Two numbers cancel only in the second sample; the first is so large that both together would be good enough."""
+    """Two values cancel only in the second sample; the first is so large that both together would be good enough."""
     nodes = [node("Add", "x far", "a"), node("Sub", "a far", "y")]
     model = save(tmp_path / "m.onnx", nodes, [("x", [1, 32])], [("y", [1, 32])], [constant("far", 1000)])
     x = RANDOM.standard_normal((2, 32)).astype(np.float32) * np.float32([[2000], [1]])
@@ -316,7 +316,7 @@ def test_a_softmax_with_large_logits(graft, tmp_path):
     result = quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}", "--limit", "20")
     assert "overflow" not in kept(result).values()
     assert np.isfinite(run(out, x=x)["y"]).all()
-    # Beyond 65504: only the nodes that write such numbers, and the Softmax, stay in f32.
+    # Beyond 65504: only the nodes that write such values, and the Softmax, stay in f32.
     model = attention(tmp_path / "m.onnx", 3e4)
     assert np.abs(run_to(model, "logits", x=x)).max() > 65504
     result = quantize(graft, model, out, "--data", f"x={tmp_path / 'x.npy'}", "--limit", "20")
@@ -720,7 +720,7 @@ def test_a_type_that_follows_the_input_is_written_as_dtype(graft, tmp_path, prec
 
 
 def test_random_numbers_are_not_judged(graft, tmp_path):
-    """ONNX Runtime draws other numbers in each run of the f32 network alone."""
+    """ONNX Runtime draws other values in each run of the f32 network alone."""
     nodes = [node("Dropout", "x ratio training", "y"), node("Sigmoid", "x", "z")]
     constants = [constant("ratio", 0.5), constant("training", True, bool)]
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 4])], [("y", [4, 4]), ("z", [4, 4])], constants)
@@ -851,7 +851,7 @@ def test_a_limit_that_nothing_meets_takes_as_many_trials_for_any_network(graft, 
 
 
 def test_scores_that_a_node_chooses_by_stay_in_f32(graft, tmp_path):
-    """f16 has few numbers just below 1, so the order of such scores is lost, and other boxes are selected."""
+    """f16 has few values just below 1, so the order of such scores is lost, and other boxes are selected."""
     nodes = [
         helper.make_node("Add", ["s", "far"], ["logits"]),
         helper.make_node("Sigmoid", ["logits"], ["scores"], name="scores"),

@@ -407,7 +407,7 @@ def test_reduce_refuses_another_ending(graft, tmp_path):
 
 
 def rounded(values, kind, scale=1.0):
-    """Rounds f32 numbers to another type."""
+    """Rounds f32 values to another type."""
     if kind == "f16":
         with np.errstate(over="ignore"):
             return values.astype(np.float16).astype(np.float32)

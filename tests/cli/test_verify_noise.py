@@ -578,7 +578,7 @@ def test_f64_sums_in_another_order_are_the_same(graft, tmp_path, narrow):
 
 
 def narrowed_network(path, operator, factor):
-    """Multiplies or divides by the factor in f64, rounds to f32, and enlarges the last bits of numbers near 1."""
+    """Multiplies or divides by the factor in f64, rounds to f32, and enlarges the last bits of values near 1."""
     nodes = [
         helper.make_node(operator, ["x", "factor"], ["wide"]),
         helper.make_node("Cast", ["wide"], ["narrow"], to=TensorProto.FLOAT),

@@ -202,7 +202,7 @@ def test_a_branch_that_no_run_executed_is_named(graft, tmp_path, layers):
 
 
 def test_branches_that_were_executed_are_not_named(graft, tmp_path):
-    """In twenty runs, the largest of eight numbers is above and below the threshold, so both branches run."""
+    """In twenty runs, the largest of eight values is above and below the threshold, so both branches run."""
     path = branches(tmp_path / "a.onnx", WEIGHT[:4], 1.4)
     assert graft("verify", path, path, "--seeds", "20", "--json").json["unreached"] == []
 

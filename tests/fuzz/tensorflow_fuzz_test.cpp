@@ -71,7 +71,7 @@ void add_ints(tensorflow::GraphDef& graph, const std::string& name, const std::v
   for (const std::int64_t value : values) tensor->add_int64_val(value);
 }
 
-/// Adds a Const of shape `dims` that stores only `given` numbers; the last one stands for all following elements.
+/// Adds a Const of shape `dims` that stores only `given` elements; the last one stands for all following elements.
 void add_floats(tensorflow::GraphDef& graph, const std::string& name, const std::vector<std::int64_t>& dims,
                 int given = 1) {
   tensorflow::NodeDef& node = add_node(graph, "Const", name, {});

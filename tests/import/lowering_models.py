@@ -76,7 +76,7 @@ def top_k(rng):
     if rng.integers(2):
         shape, axis = [2, *shape[:1]], pick(rng, 1, -1)
     x = real(rng, *shape)
-    # distinct numbers, many equal ones, infinite ones
+    # distinct values, many equal ones, infinite ones
     x = pick(rng, x, np.round(x * 4), np.where(x < -1, np.float32(-np.inf), x))
     return sample("TopK", [x, constant([count])], [FLOAT, INT64], axis=axis, largest=int(rng.integers(2)))
 

@@ -108,7 +108,7 @@ JUDGES = {"ONNX Runtime": run_onnxruntime, "onnx.reference": run_reference}
 
 
 def judge(model, case):
-    """Returns (the judge that computes the expected numbers, "") or ("", the difference that each judge shows)."""
+    """Returns (the judge that computes the expected values, "") or ("", the difference that each judge shows)."""
     said = []
     for name, run in JUDGES.items():
         try:

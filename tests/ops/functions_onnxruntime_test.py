@@ -50,7 +50,7 @@ def too_far(found: np.ndarray, expected: np.ndarray, case: dict) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "i8", "i32", "i64"])
 def test_functions_agree_with_the_reference(cases: tuple[pathlib.Path, list[dict]], dtype: str) -> None:
-    """ONNX Runtime's CPU kernels have no bf16; the function is the same as for f16. The cases have ordinary numbers
+    """ONNX Runtime's CPU kernels have no bf16; the function is the same as for f16. The cases have ordinary values
     only: standard operators may treat infinities, NaN in i8, and a mean of 1e4 times the deviation differently."""
     folder, listed = cases
     wrong, tried, rounded_apart, elements = [], set(), 0, 0

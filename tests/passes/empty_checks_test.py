@@ -49,7 +49,7 @@ CONSTANTS = """int64 zero = {{0}}, int64 int_one = {{1}}, int64 int_two = {{2}},
   int64[1] axis0 = {{0}}, int64[1] minus_1 = {{-1}}, int64[1] axis1 = {{1}}, int64[1] two = {{2}}, int64[2] both_axes = {{0, 1}}, int64 true = {{1}},
   int64[1] limit = {{9223372036854775807}}, float[1] overlap = {{0.5}}, {real} threshold = {{{half}}}, {real} one = {{{one}}}"""
 TYPES = {"float": 1, "float16": 10}
-# The text form of a model stores f16 numbers as bits.
+# The text form of a model stores f16 values as bits.
 NUMBERS = {"float": {"half": "0.5", "one": "1"}, "float16": {"half": 0x3800, "one": 0x3C00}}
 
 

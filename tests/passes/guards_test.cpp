@@ -32,7 +32,7 @@ onnx::Model sampling(const std::string& attributes, const Shape& image = {Dim::s
 }
 
 /// Returns deformable attention over levels of two sizes, as PyTorch's exporter writes it for Deformable DETR, RT-DETR
-/// and D-FINE: 2 heads of 4 numbers, 5 queries, 3 points.
+/// and D-FINE: 2 heads of 4 channels, 5 queries, 3 points.
 onnx::Model deformable_attention() {
   std::string text = R"(
 values_0 = Slice(value, begin_0, end_0, axis_1)

@@ -53,7 +53,7 @@ def check_agrees(found, expected):
     assert found.dtype == expected.dtype
     # f16: the original rounds the norm to f16, the operator only its result.
     tolerance = 1e-5 if expected.dtype == numpy.float32 else 4e-3
-    # Where large numbers cancel, the result has their rounding error.
+    # Where large values cancel, the result has their rounding error.
     largest = max(1.0, float(numpy.abs(expected.astype(numpy.float64)).max(initial=0)))
     numpy.testing.assert_allclose(found, expected, rtol=tolerance, atol=1e-6 * largest)
 

@@ -159,7 +159,7 @@ TEST(Proof, WithoutARunTheRewriteIsLeftOutAndReported) {
 }
 
 /// Neither the region proves anything, nor the whole model, although one of its outputs does not depend on random
-/// numbers.
+/// values.
 TEST(Proof, RandomNumbersProveNothing) {
   const std::string nodes = "r = RandomNormalLike(x)\ny = Add(x, r)\nz = Exp(x)\n";
   onnx::Model model = test::text_model({{"x", onnx::ElementType::f32, {2, 8}}}, nodes, {"y", "z"});
@@ -184,7 +184,7 @@ TEST(Proof, RandomNumbersProveNothing) {
               testing::HasSubstr("output 'y' was not compared: it depends on the random numbers of"));
 }
 
-/// Sin of numbers that f32 cannot distinguish agrees with anything within rounding; the agreement of another output
+/// Sin of values that f32 cannot distinguish agrees with anything within rounding; the agreement of another output
 /// proves nothing.
 TEST(Proof, AWholeModelProvesNothingOfAnOutputThatIsLostInNoise) {
   onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {32, 32}}},

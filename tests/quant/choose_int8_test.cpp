@@ -1,5 +1,5 @@
 // Tests the quantization of a trained network to int8: planning, calibration, improvement, placement, comparison, and
-// nodes that stay in f32 because of a limit. tests/cli/test_quantize_int8.py compares the numbers with ONNX Runtime.
+// nodes that stay in f32 because of a limit. tests/cli/test_quantize_int8.py compares the values with ONNX Runtime.
 #include "quant/search/choose_int8.hpp"
 
 #include <gmock/gmock.h>

@@ -77,7 +77,7 @@ TEST(ChooseTypes, BrainFloatsHaveTheRange) {
 }
 
 TEST(ChooseTypes, ADifferenceThatTheTypeLosesStaysSoThatTheOutputMeetsTheLimit) {
-  // The numbers are 1000 plus a fraction: f16 has steps of a half there, so the fraction is lost.
+  // The values are 1000 plus a fraction: f16 has steps of a half there, so the fraction is lost.
   const ChosenTypes chosen = choose(network("f = Tanh(x)\na = Add(f, thousand)\ny = Sub(a, thousand)"));
   EXPECT_TRUE(chosen.met);
   ASSERT_EQ(chosen.plain.size(), 1U);

@@ -125,7 +125,7 @@ TEST(Thresholds, MinmaxAndPercentile) {
   EXPECT_EQ(report::find_threshold_method("kl"), std::nullopt);
 }
 
-/// Returns the squared rounding error of the numbers.
+/// Returns the squared rounding error of the values.
 double rounding_error(const std::vector<float>& values, double threshold) {
   const double scale = threshold / 127;
   double sum = 0;

@@ -17,7 +17,7 @@ BEGINNING = GENERATOR.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def begin_again():
-    """Resets the generator, so that a test's numbers do not depend on earlier tests."""
+    """Resets the generator, so that a test's values do not depend on earlier tests."""
     GENERATOR.bit_generator.state = BEGINNING
 
 

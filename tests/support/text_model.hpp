@@ -33,7 +33,7 @@ struct TextInput {
   std::optional<onnx::TensorData> constant;
 };
 
-/// Returns a constant with distinct numbers of both signs.
+/// Returns a constant with distinct elements of both signs.
 inline TextInput weight(const std::string& name, const std::vector<std::int64_t>& dims) {
   std::int64_t count = 1;
   for (const std::int64_t size : dims) count *= size;

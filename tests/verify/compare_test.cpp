@@ -1,4 +1,4 @@
-// Tests the arithmetic of comparisons on numbers computed by hand.
+// Tests the arithmetic of comparisons on values computed by hand.
 #include "verify/compare/compare.hpp"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(Compare, CountsWhatIsOutside) {
               HasSubstr("2 of 6 elements differ, first at [0, 2]: 3 in the reference, 3.5 in the candidate"));
 }
 
-/// Types whose numbers Graft does not decode are compared by their bytes only.
+/// Types whose values Graft does not decode are compared by their bytes only.
 TEST(Compare, TypesWithoutNumbersAreTheSameOrIncomparable) {
   for (const onnx::ElementType type : {onnx::ElementType::f8e5m2, onnx::ElementType::f8e4m3fnuz}) {
     const onnx::TensorData four{type, {4}, onnx::Bytes(std::string("\x01\x02\x03\x04")), nullptr, "", false, ""};
@@ -121,7 +121,7 @@ TEST(Compare, ASignalToNoiseRatioIsOfAllElementsTogether) {
   EXPECT_FALSE(compare(f32({2}, {1, 2}), f32({2}, {1, nan}), {.snr_db = -100}).equal());
 }
 
-/// The squares of these numbers exceed double, or are 0 in it.
+/// The squares of these values exceed double, or are 0 in it.
 TEST(Compare, ASignalToNoiseRatioOfVeryLargeAndSmallNumbers) {
   const auto f64 = [](const std::vector<double>& values) {
     return onnx::TensorData::from_numbers(onnx::ElementType::f64, {2}, values);

@@ -221,7 +221,7 @@ TEST_P(JudgesOfFaults, of_constants_know_nothing_where_they_disagree) {
               ThrowsMessage<Error>(HasSubstr("First 1 and Second 2 disagree")));
 }
 
-/// The noise floor of the first engine would excuse its own fault: Sin of large numbers is rounding noise only.
+/// The noise floor of the first engine would excuse its own fault: Sin of large values is rounding noise only.
 TEST(JudgesOf, a_fault_whose_noise_floor_the_other_engine_does_not_confirm) {
   const FaultyEngine first("First 1", {.op = "Tanh", .computed_as = "Sin"});
   const FaultyEngine second("Second 2");

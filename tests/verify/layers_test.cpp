@@ -59,7 +59,7 @@ TEST(Layers, ErrorsThatAddUpHaveNoFirstNode) {
   EXPECT_EQ(report.first_different()->candidate.name, "d");
 }
 
-/// A tensor that a rewrite moved before a Transpose is compared in its new order, also where its numbers are rounding
+/// A tensor that a rewrite moved before a Transpose is compared in its new order, also where its values are rounding
 /// noise and do not show the order.
 TEST(Layers, MovedTranspositionsShowInTheDimensions) {
   const auto network = [](const std::string& nodes) {
@@ -184,7 +184,7 @@ onnx::TensorData waves(std::vector<std::int64_t> dims, double frequency) {
 }
 
 TEST(Rearrangement, AWideToleranceIsNoEvidence) {
-  // Other numbers of the same distribution: after sorting, each is near to one of the reference.
+  // Other values of the same distribution: after sorting, each is near to one of the reference.
   const Tolerance wide{.relative = 0, .absolute = 0.1, .of_largest = 0};
   for (const std::vector<std::int64_t>& dims :
        {std::vector<std::int64_t>{450, 1}, {1, 450}, {30, 15}, {2, 3, 5, 15}, {2, 225}}) {

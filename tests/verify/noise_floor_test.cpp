@@ -406,7 +406,7 @@ TEST(NoiseFloor, AnIntegerThatADrawGaveIsExpected) {
   EXPECT_TRUE(compare(tensor({5}), tensor({6}), {}, &chaotic).equal());
 }
 
-/// Returns a noise floor of draws with `elements` numbers each, computed by `number(draw, element)`; draw 0 is the
+/// Returns a noise floor of draws with `elements` elements each, computed by `number(draw, element)`; draw 0 is the
 /// reference.
 template <class Number>
 NoiseFloor drawn(onnx::ElementType type, std::int64_t elements, const Number& number) {
@@ -488,7 +488,7 @@ class ConfirmedByItself final : public runtime::Engine {
   const runtime::Engine& engine_;
 };
 
-/// Sin of numbers that f32 cannot distinguish, and nodes that read it.
+/// Sin of values that f32 cannot distinguish, and nodes that read it.
 TEST(NoiseFloor, IntegersThatAreRoundingAndNothingElseAreNotTheSame) {
   const auto network_of = [](const std::string& function, const std::string& end) {
     return text_model({{"x", onnx::ElementType::f32, {64, 16}}},
@@ -696,7 +696,7 @@ TEST(NoiseFloor, AnElementThatRoundingMakesNaNIsUndecidedInBothDirections) {
   }
 }
 
-/// Four of 404 elements are square roots of numbers that are rounding errors and nothing else.
+/// Four of 404 elements are square roots of values that are rounding errors and nothing else.
 TEST(NoiseFloor, AFaultWhereRoundingMakesNaNIsNotTheSame) {
   const auto network_of = [](const std::string& end) {
     return text_model({{"x", onnx::ElementType::f32, {4}}, {"z", onnx::ElementType::f32, {400}}},

@@ -29,7 +29,7 @@ TEST(Proof, AcceptsWhatIsTheSame) {
   const ProofResult result = prove_region(runtime::default_engine(), region(normalize_max),
                                           region("y = graft::L2Normalize<axes=[1], epsilon=1e-12>(x)"));
   EXPECT_TRUE(result.proven) << result.text;
-  EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of numbers, both kernels; some runs may be skipped
+  EXPECT_GE(result.trials, 80U);  // 4 sizes, 13 sets of values, both kernels; some runs may be skipped
   EXPECT_EQ(result.skipped, 0U);
   EXPECT_EQ(result.output, "y");
   EXPECT_GT(result.worst.max_absolute, 0) << "another order of arithmetic rounds differently somewhere";
@@ -188,7 +188,7 @@ TEST(Proof, OfRandomNumbersThereIsNone) {
   EXPECT_TRUE(prove_region(runtime::default_engine(), shape, region("s = Shape(x)\ny = Cast<to=1>(s)")).proven);
 }
 
-/// Sin of numbers that f32 cannot distinguish is rounding noise, so any rewrite is within its noise floor.
+/// Sin of values that f32 cannot distinguish is rounding noise, so any rewrite is within its noise floor.
 TEST(Proof, NeedsARunOutsideOfRounding) {
   const auto of_large = [](const std::string& nodes) {
     return region("k = Constant<value=float(1e12)>()\na = Add(x, k)\n" + nodes, {32, 32});

@@ -1,4 +1,4 @@
-// Tests that a walk over a tensor copies nothing: networks have hundreds of millions of numbers, which are read for
+// Tests that a walk over a tensor copies nothing: networks have hundreds of millions of elements, which are read for
 // each sample.
 #include <gtest/gtest.h>
 

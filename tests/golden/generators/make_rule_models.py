@@ -1,5 +1,5 @@
 # Writes the TensorFlow network of the tests of rules, with TensorFlow's own results: tests/golden/rules.
-"""Needs TensorFlow. The network is a head of 3-D detectors: bins x 2 numbers, with each pair normalized in its own
+"""Needs TensorFlow. The network is a head of 3-D detectors: bins x 2 values, with each pair normalized in its own
 scope."""
 
 import pathlib

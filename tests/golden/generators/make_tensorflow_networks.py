@@ -29,7 +29,7 @@ layers = keras.layers
 
 
 class Weights:
-    """Random weights: He's initialization for factors, small numbers for biases."""
+    """Random weights: He's initialization for factors, small values for biases."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ def scatter(operator):
 
 
 def numbers(name, shape, dtype, reduction):
-    """Returns numbers that every type represents, and whose sums and products are exact in float32."""
+    """Returns values that every type represents, and whose sums and products are exact in float32."""
     if reduction == "mul":
         return torch.round(random_values(name, shape)).sign() * torch.exp2(
             torch.round(random_values(name + " e", shape))

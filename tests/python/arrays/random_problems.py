@@ -73,7 +73,7 @@ def non_max_suppression(random):
 
 
 def largest_k(random):
-    """Draws a problem. Half of the problems have a few different numbers, so that many are equal."""
+    """Draws a problem. Half of the problems have a few different values, so that many are equal."""
     dtype = DTYPES[random.integers(len(DTYPES))]
     shape = tuple(random.integers(1, 40, random.integers(1, 4)))
     axis = int(random.integers(-len(shape), len(shape)))

@@ -14,7 +14,7 @@ def network(text, opset=19):
 
 
 def cubic_after_if():
-    """OpenVINO's first run in a process returns numbers up to 1e+36, which differ between processes."""
+    """OpenVINO's first run in a process returns values up to 1e+36, which differ between processes."""
     return network(
         """g (float[B,1,H,W] x, bool c) => (float[B_,1,H2,W2] y) <float[4] scales = {1, 1, 2, 1.5}, float one = {1}> {
              s = If (c) <then_branch = t () => (float[B,1,H,W] a) { a = Add (x, x) },

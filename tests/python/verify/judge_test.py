@@ -304,7 +304,7 @@ def test_one_percent_of_one_class_is_found_in_indices(end: str) -> None:
 
 @pytest.mark.parametrize("end", ["ArgMax", "Mod", "TopK", "Cast"])
 def test_integers_that_are_rounding_alone_are_never_the_same(end: str) -> None:
-    """The results are Sin and Cos of numbers that f32 cannot distinguish: they do not agree, and each draw of the
+    """The results are Sin and Cos of values that f32 cannot distinguish: they do not agree, and each draw of the
     noise differs."""
     x = {"x": (TensorProto.FLOAT, [64, 16])}
     weights = {"c": np.float32(1.2e9)}

@@ -1,4 +1,4 @@
-"""Tests processes that are forked after Graft has run: each call returns the right numbers or an error."""
+"""Tests processes that are forked after Graft has run: each call returns the right values or an error."""
 
 import json
 import pathlib

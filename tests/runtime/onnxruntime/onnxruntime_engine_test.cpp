@@ -129,7 +129,7 @@ TEST(OnnxruntimeEngine, keeps_integers_of_64_bits_and_doubles) {
 }
 
 /// ONNX Runtime itself starts the second run from the running statistics of the first, because a Neg reads them. The
-/// expected numbers are those of the formula in ONNX's documentation: x has the mean 2 and the variance 1.
+/// expected values are those of the formula in ONNX's documentation: x has the mean 2 and the variance 1.
 TEST(OnnxruntimeEngine, starts_each_run_with_the_running_statistics_of_the_file) {
   for (const ElementType type : {ElementType::f32, ElementType::f16}) {
     const onnx::Model model =
@@ -151,7 +151,7 @@ TEST(OnnxruntimeEngine, starts_each_run_with_the_running_statistics_of_the_file)
   }
 }
 
-/// The expected numbers are those of onnxruntime 1.31 and of numpy.float16 for these casts.
+/// The expected values are those of onnxruntime 1.31 and of numpy.float16 for these casts.
 TEST(OnnxruntimeEngine, rounds_to_f16_where_the_model_casts_as_openvino_does) {
   const float infinity = std::numeric_limits<float>::infinity();
   const onnx::Model reals =

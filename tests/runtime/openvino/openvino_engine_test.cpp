@@ -1,4 +1,4 @@
-// Tests rules of the CPU engine; test_against_onnxruntime.py compares its numbers with ONNX Runtime.
+// Tests rules of the CPU engine; test_against_onnxruntime.py compares its values with ONNX Runtime.
 #include "runtime/openvino/openvino_engine.hpp"
 
 #include <gmock/gmock.h>
@@ -515,7 +515,7 @@ TEST(CpuEngine, ChecksIndicesOfConstants) {
       ThrowsMessage<Error>(HasSubstr("it accepts the axis 7 of a tensor with 1 dimension, which ONNX does not allow")));
 }
 
-/// OpenVINO 2026.4 with one thread continues after an exception of one of Graft's nodes, which refuses its numbers, and
+/// OpenVINO 2026.4 with one thread continues after an exception of one of Graft's nodes, which refuses its values, and
 /// the outputs are uninitialized memory. The same happens where several streams share as many threads.
 TEST(CpuEngine, RefusesLargeIntegersWithOneThreadToo) {
   const onnx::Model quotient =
