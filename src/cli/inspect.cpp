@@ -33,7 +33,7 @@ report::InspectReport inspect(const Console& console, const InspectArguments& ar
   toolkit::InspectOptions options = inspect_options_of(arguments.probe);
   options.convert = arguments.convert;
   options.release = arguments.release;
-  if (!options.release.empty()) options.judge = toolkit::Judge::automatic;  // --probe none says nothing more
+  if (!options.release.empty()) options.judge = toolkit::Judge::automatic;  // --probe none has no further effect
   const toolkit::ImportOptions import = import_options(arguments.model);
   const bool asks_tensorrt = options.release.empty() && options.judge != toolkit::Judge::rule;
   const DeferInterrupts defer(true);

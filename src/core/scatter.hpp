@@ -110,9 +110,9 @@ struct ExtremesPlan : WorkspaceParts {
 
   static constexpr int state_words = 8;
   std::int64_t state = 0;
-  std::int64_t last_nan = 0;  ///< For each element of y: 1 + the index of the last update that is NaN.
-  std::int64_t best =
-      0;  ///< For each element of y: the extreme of the updates after the last NaN, and the last zero among them.
+  std::int64_t last_nan = 0;  ///< 1 + the index of the last update of an element of y that is NaN.
+  /// The extreme of the updates of an element of y after its last NaN, and the last zero among these updates.
+  std::int64_t best = 0;
 };
 
 /// Returns the size of the workspace in bytes. It is sufficient for every kernel that may be selected and for all

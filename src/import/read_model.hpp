@@ -1,4 +1,4 @@
-// Reads a network of any format that Graft knows.
+// Reads a network of any format that Graft supports.
 #pragma once
 
 #include <cstddef>

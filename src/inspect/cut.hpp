@@ -13,7 +13,7 @@ namespace graft::inspect {
 /// network's inputs, are in neither list of nodes: each half that needs them gets a copy.
 struct Cut {
   bool tensorrt_is_first = true;
-  std::vector<const onnx::Node*> tensorrt;  ///< In topological order, like the other lists.
+  std::vector<const onnx::Node*> tensorrt;  ///< The nodes for TensorRT, in topological order like the other lists.
   std::vector<const onnx::Node*> host;
   std::vector<const onnx::Value*> between;  ///< Values that the first half computes and the second half reads.
   double arithmetic = 0;                    ///< Operations of the whole network (inspect/arithmetic.hpp).

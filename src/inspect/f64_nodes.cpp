@@ -1,4 +1,4 @@
-// TensorRT-RTX 1.7 imports f64 tensors, constants included, as f32, and says nothing about it.
+// TensorRT-RTX 1.7 imports f64 tensors, constants included, as f32, without a message.
 #include "inspect/f64_nodes.hpp"
 
 #include <fmt/format.h>

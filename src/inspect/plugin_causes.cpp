@@ -241,7 +241,7 @@ FieldReport compare_fields(const onnx::Node& node, const json& creator) {
 }
 
 /// The part of a node that made a creator refuse it. What the plugin printed counts most, because it names a field.
-/// That a field is missing or unknown says little, because many fields have a default.
+/// A missing or unknown field is weak evidence, because many fields have a default.
 enum class FieldFault : std::uint8_t { type, value, missing, name };
 
 FieldFault fault_of(const FieldReport& fields, const std::string& printed) {

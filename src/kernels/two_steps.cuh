@@ -15,7 +15,7 @@ struct TwoSteps {
   int all_parts;
   int lead;           ///< The number of parts that are reduced before the first part is completed.
   unsigned* begun;    ///< A counter of the turns that blocks have begun.
-  unsigned* reduced;  ///< For each row, a counter of the parts that have been reduced.
+  unsigned* reduced;  ///< A counter of the reduced parts for each row.
 
   struct Turn {
     bool reduces;

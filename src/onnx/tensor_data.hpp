@@ -1,4 +1,4 @@
-// The constant tensors of a model: element type, dimensions and bytes, for every type that ONNX knows.
+// The constant tensors of a model: element type, dimensions and bytes, for every type that ONNX defines.
 #pragma once
 
 #include <cstdint>

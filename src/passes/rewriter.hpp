@@ -43,7 +43,7 @@ struct Proposal {
   std::function<void(onnx::Graph&)> edit = {};
   /// Whether the result changes on purpose. Both are then run, and the report shows how far they are apart.
   bool changes_result = false;
-  /// The shapes of inputs, if both are the same at these sizes only. The reason then says so.
+  /// The shapes of inputs, if both are the same at these sizes only. The reason then states this.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
   /// The proof, if the engine does not have an operator of the original, so that there is nothing to run; otherwise
   /// empty.

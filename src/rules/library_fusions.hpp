@@ -13,7 +13,7 @@ namespace graft::rules {
 /// fusion, or whose operator the library does not have.
 [[nodiscard]] std::vector<Rule> library_fusions(const OperatorLibrary& library);
 
-/// Applies the fusions of all loaded libraries. If an operator cannot replace a match, the report says why.
+/// Applies the fusions of all loaded libraries. If an operator cannot replace a match, the report gives the reason.
 void fuse_library_operators(passes::Rewriter& rewriter);
 
 }  // namespace graft::rules

@@ -13,7 +13,7 @@ namespace graft::rules {
 
 /// Nodes that a rule treats as one, in topological order, with their inputs and outputs.
 struct Region {
-  std::string name;  ///< For messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
+  std::string name;  ///< The name for messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
   onnx::Graph* graph = nullptr;
   std::vector<onnx::Node*> nodes;
   std::vector<onnx::Value*> inputs;    ///< The inputs but constants; of a single node all, null for an absent one.

@@ -65,7 +65,7 @@ void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vecto
 }
 
 /// Sets the verdict `lowered` on the nodes that do not run, or may not run, of a model that runs after its conversion.
-/// `why` says how this is known.
+/// `why` is the reason for this conclusion.
 void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::string_view why) {
   for (report::NodeSupport& node : nodes) {
     if (!inspect::is_bad(node.support) && !inspect::is_open(node.support)) continue;

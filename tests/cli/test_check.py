@@ -442,7 +442,7 @@ TYPES_THAT_TENSORRT_JUDGES = {
 
 @pytest.mark.parametrize("case", TYPES_THAT_TENSORRT_JUDGES)
 def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(graft, tmp_path, case):
-    """`graft build` says what TensorRT builds."""
+    """`graft build` shows what TensorRT builds."""
     operator, types, is_built = TYPES_THAT_TENSORRT_JUDGES[case]
     inputs = [info(name, kind, [2, 2]) for name, kind in zip("ab", types, strict=False)]
     made = node(operator, [each.name for each in inputs], ["y"], name="n")
@@ -472,7 +472,7 @@ def test_types_that_onnx_does_not_allow_are_refused_unless_tensorrt_builds_them(
 
 @pytest.mark.parametrize("names", [("", ""), ("p", "p"), ("p", "q")])
 def test_a_node_with_branches_is_not_taken_for_another_one(graft, tmp_path, names):
-    """`graft build` says that TensorRT builds Add of f32 and f64, and not of f32 and i64."""
+    """`graft build` shows that TensorRT builds Add of f32 and f64, and not of f32 and i64."""
 
     def adding(path, *added):
         inputs, nodes = [info("x", FLOAT, [4]), info("c", BOOL, [])], []

@@ -919,7 +919,7 @@ def test_declared_shapes_that_cannot_hold_are_told(graft, tmp_path):
 
 
 def test_f64_is_said_once_to_be_computed_in_f32(graft, tmp_path):
-    """TensorRT-RTX imports f64 as f32 and says nothing; the engine's inputs and outputs are f32 then."""
+    """TensorRT-RTX imports f64 as f32 without a message; the engine's inputs and outputs are f32 then."""
     trt = pytest.importorskip("tensorrt_rtx")
     nodes = [
         helper.make_node("Cast", ["x"], ["d"], name="widen", to=TensorProto.DOUBLE),
@@ -990,7 +990,7 @@ def test_shapes_that_contradict_each_other_are_no_verdict_on_the_model(graft, tm
 
 
 def test_the_printed_build_has_ranges_for_values_that_decide_sizes(graft, tmp_path):
-    """Without them, TensorRT refuses the build, whoever judged the model."""
+    """Without them, TensorRT refuses the build, whether the rules or TensorRT judged the model."""
     pytest.importorskip("tensorrt_rtx")
     node = helper.make_node("TopK", ["x", "k"], ["y", "i"], axis=1)
     model = save(tmp_path / "top.onnx", [node], [("x", [2, 10]), ("k", INT64, [1])], [("y", [2, None])])

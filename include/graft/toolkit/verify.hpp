@@ -30,19 +30,19 @@ struct VerifyOptions {
   /// Inputs, by the names of either model and in the layout of either; the first axis of each counts samples. Empty:
   /// synthetic inputs.
   Tensors data = {};
-  /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
+  /// Inputs without a copy, which replace `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
   /// Number of runs with synthetic inputs. If 0, verify runs 3, and verify_layers runs 1, or 2 if int8 is
   /// emulated.
   std::size_t seeds = 0;
   Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension.
-  /// Ranges of synthetic inputs, by name; without one, a range that the first layers suggest.
+  /// Ranges of synthetic inputs, by name. An input without a range has the range that the first layers suggest.
   std::map<std::string, Range> ranges = {};
-  /// Tolerance of each element, relative and absolute, in place of the tolerance for rounding errors. Where one is set,
-  /// the other is 0 by default.
+  /// Tolerance of each element, relative and absolute, which replaces the tolerance for rounding errors. If only
+  /// one of them is set, the other is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  /// Minimum signal to noise ratio of each output in dB, in place of a tolerance: Error where both are set.
+  /// Minimum signal-to-noise ratio of each output in dB, which replaces a tolerance. Setting both is an Error.
   std::optional<double> snr_db = {};
   /// Run the candidate's Graft operators by their own CPU kernels, in the types that it declares, instead of their ONNX
   /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.

@@ -31,7 +31,7 @@ struct Finish {
   bool bounds = false;           ///< Whether values are clamped to `low` and `high`, for i8 in steps of y.
   float low = 0;
   float high = 0;
-  float inverse_y_scale = 0;  ///< For i8, 1 / y_scale, or 0 if sums must not be multiplied by it.
+  float inverse_y_scale = 0;  ///< 1 / y_scale of i8; 0 if sums must not be multiplied by it.
   /// For i8, the limit of a factor in steps of y. From this limit on, a result may be too large to be rounded by
   /// addition.
   float most_factor = 0;

@@ -20,7 +20,7 @@ struct Channels {
 /// The number of vectors that a thread holds, tuned on an H100.
 struct ChannelsPolicy {
   static constexpr int in_warp = 4;
-  static constexpr int few = 2;  ///< For short channels of small tensors, where latency matters.
+  static constexpr int few = 2;  ///< Used for short channels of small tensors, where latency matters.
   static constexpr int medium = 4;
   static constexpr int many = 8;
   static constexpr int fewest_lanes = 8;  ///< 128 contiguous bytes.

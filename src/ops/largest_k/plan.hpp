@@ -84,7 +84,7 @@ struct LargestPlan : WorkspaceParts {
   std::int64_t sort_bytes = 0;
   std::int64_t histograms = 0;  ///< A histogram of each pass, for each row.
   std::int64_t histograms_bytes = 0;
-  std::int64_t states = 0;  ///< For each row, the state before each pass and after the last one.
+  std::int64_t states = 0;  ///< The states of each row: before each pass and after the last pass.
   /// For each tile, the number of elements before the last kept one, and the number of those with an equal key.
   std::int64_t tile_counts = 0;
 };

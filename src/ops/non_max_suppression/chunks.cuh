@@ -34,7 +34,7 @@ struct ChunkTask {
   int* selected_indices;
   Box* selected_boxes;
   int* counts;
-  TileBits* suppressed;  ///< For each tile, the candidates that overlap boxes selected in earlier chunks.
+  TileBits* suppressed;  ///< The candidates of each tile that overlap boxes selected in earlier chunks.
   /// For each candidate of the chunk and each tile, the later candidates that it suppresses if it is selected.
   TileBits* overlapped;
   Segments sizes;

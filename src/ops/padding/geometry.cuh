@@ -93,7 +93,7 @@ struct Geometry {
   int channels = 0;       ///< The number of channels of x; 0 if the layout has no padding.
   int unit_channels = 0;  ///< The number of channels in a unit.
   int pixel_units = 1;    ///< The number of consecutive units of one pixel.
-  int channel_axis = -1;  ///< For chw32, the outer axis whose indices represent 32 channels each.
+  int channel_axis = -1;  ///< The outer axis of chw32 whose indices represent 32 channels each.
 
   [[nodiscard]] __host__ __device__ std::int64_t row_units() const { return columns * inner; }
 };

@@ -18,7 +18,7 @@ struct PaddingTask {
   std::int64_t x_bytes = 0;
   Geometry geometry;
   unsigned outside = 0;  ///< The constant in the type of y, repeated to fill the word.
-  float ratio = 1;       ///< For i8, x_scale / y_scale.
+  float ratio = 1;       ///< x_scale / y_scale of i8.
 };
 
 namespace detail {

@@ -9,7 +9,7 @@
 namespace graft::passes {
 
 /// The shapes that follow from the inputs of the network. Shapes that a file declares for inner values are ignored:
-/// they keep the old sizes when somebody makes the inputs of a model dynamic. The shapes are inferred on a copy, so
+/// they keep the old sizes when a user makes the inputs of a model dynamic. The shapes are inferred on a copy, so
 /// that they stay valid while the model changes, for values that keep their names.
 class ProvenShapes {
  public:

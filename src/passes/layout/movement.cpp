@@ -470,7 +470,7 @@ class Finder {
       if (is_new) elements_learned_ += known->second.elements;
       return known->second;
     } catch (const Error&) {
-      return none;  // the region cannot be extracted
+      return none;  // the region cannot be extracted, so it has no known movement
     }
   }
 

@@ -1,6 +1,6 @@
 // Col2Im, which adds up overlapping blocks of an image.
 //
-//   Col2Im(x)   becomes   Reshape(Transpose(Reshape(x)))      if the blocks tile the image: each number has one place
+//   Col2Im(x)   becomes   Reshape(Transpose(Reshape(x)))      if the blocks tile the image: each element has one place
 //   Col2Im(x)   becomes   ConvTranspose(Reshape(x), kernel)   otherwise
 //
 // ConvTranspose adds up blocks in the same way, with a kernel that puts the elements of a block in their places: 1 for

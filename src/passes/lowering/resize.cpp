@@ -209,7 +209,7 @@ class ResizeWriter {
   std::vector<std::string> steps_;  ///< Computations in which @ is the result of the step before.
   std::size_t changed_ = 0;         ///< The number of axes that change.
   std::vector<std::int64_t> outside_shape_;
-  std::vector<std::vector<bool>> is_outside_;  ///< For each axis, whether an element of the result is outside.
+  std::vector<std::vector<bool>> is_outside_;  ///< Whether an element of the result is outside, for each axis.
 };
 
 }  // namespace

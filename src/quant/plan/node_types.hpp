@@ -24,8 +24,8 @@ struct NodePlan {
   bool refused_in_f32 = false;  ///< Whether TypedOptions::refusal refuses the node in f32 too.
   std::string key;              ///< The node's key_of before tensors are renamed.
   std::string reason;
-  std::vector<bool> inputs;   ///< For each input, whether it has the node's type.
-  std::vector<bool> outputs;  ///< For each output, whether it has the node's type.
+  std::vector<bool> inputs;   ///< Whether each input has the node's type.
+  std::vector<bool> outputs;  ///< Whether each output has the node's type.
 };
 using NodePlans = std::unordered_map<const onnx::Node*, NodePlan>;
 

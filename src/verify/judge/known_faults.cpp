@@ -142,7 +142,7 @@ std::vector<std::string_view> literals_of(std::string_view condition) {
 }
 
 /// Returns a clause that describes a true part of a condition for a node, such as "input 1 ('boxes') is not a
-/// constant". If the part is not known to be true, the clause says so.
+/// constant". If the part is not known to be true, the clause states this.
 std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);

@@ -581,7 +581,7 @@ def test_types_after_sequences_are_those_of_the_results(name: str, tmp_path: Pat
         return
     assert len(shape) == np.ndim(y)
     assert all(not isinstance(size, int) or size == found for size, found in zip(shape, np.shape(y)))
-    # onnx knows less of some shapes, never more.
+    # onnx infers fewer dimensions of some shapes, never more.
     known = [their_shape is not None and isinstance(size, int) for size in their_shape or shape]
     assert all(isinstance(size, int) for size, is_known in zip(shape, known) if is_known), (shape, their_shape)
 
