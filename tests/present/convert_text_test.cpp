@@ -157,6 +157,11 @@ TEST(ConvertText, values_that_differ_are_said_and_make_the_conversion_incomplete
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next.front().command, "graft verify in.onnx out.onnx --layers");
   EXPECT_EQ(convert_json(conversion)["values"]["verdict"], "not the same");
+  conversion.values.report->dispute = report::Dispute{
+      .model = "in.onnx", .first = "A", .second = "B", .output = "y", .node = {}, .tensor = "y", .difference = "much"};
+  EXPECT_EQ(values_text(conversion),
+            "no verdict on the written model: A and B disagree on in.onnx, output 'y': much\n"
+            "--engine openvino and --engine onnxruntime show the result of each engine");
 }
 
 TEST(ConvertText, a_comparison_that_would_fail_again_is_not_suggested) {

@@ -93,8 +93,7 @@ void add_improvements(Listing& text, const QuantizeReport& report) {
   if (!parts.empty()) text.add(fmt::format("improvements: {}", fmt::join(parts, ", ")));
 }
 
-/// Adds the outputs, under a title that ends with `basis`. `plain` names the model that the figures in plain_outputs
-/// are of.
+/// Adds the outputs, under a title that ends with `basis`. `plain` names the model of the figures in plain_outputs.
 void add_outputs(Listing& text, const QuantizeReport& report, const std::string& basis, const std::string& plain) {
   Table table;
   for (std::size_t i = 0; i < report.outputs.size(); ++i) {

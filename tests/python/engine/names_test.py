@@ -17,6 +17,7 @@ NAMES = {"--target": "BuildOptions::targets", "--memory": "memory", "--optimizat
     [
         (["--target", "nothing"], "BuildOptions::targets nothing: not a target"),
         (["--memory", "shop=1MiB"], "memory shop=1MiB: unknown pool"),
+        (["--memory", "workspace"], "memory workspace: =SIZE is missing"),
         (["--optimization-level", "x"], "argument `optimization_level`: "),
         (["--shapes", "x=1xa"], "--shapes x=1xa"),
     ],
