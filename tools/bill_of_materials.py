@@ -57,7 +57,7 @@ def _debian_version(package: str) -> str:
 
 
 def _is_cuda_from_wheels() -> bool:
-    """Whether nvcc is one that tools/setup installed in .deps."""
+    """Returns whether nvcc is one that tools/setup installed in .deps."""
     compiler = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M)
     return compiler is not None and "/.deps/" in compiler[1]
 

@@ -13,12 +13,13 @@ Progress = Callable[[float, str], object]
 
 
 def is_notebook() -> bool:
-    """Whether the process is the kernel of a notebook."""
+    """Returns whether the process is the kernel of a notebook."""
     return "ipykernel" in sys.modules
 
 
 def is_watched() -> bool:
-    """Whether a person sees the progress: standard error is a terminal, or the process is the kernel of a notebook."""
+    """Returns whether a person sees the progress: standard error is a terminal, or the process is the kernel of a
+    notebook."""
     return sys.stderr.isatty() or is_notebook()
 
 

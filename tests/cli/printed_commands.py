@@ -35,7 +35,7 @@ FAMILY = {
 
 
 def is_command(text):
-    """Whether a line is a command and not a sentence: "graft convert does not replace it"."""
+    """Returns whether a line is a command and not a sentence: "graft convert does not replace it"."""
     try:
         _, _, *arguments = shlex.split(text)
     except ValueError:

@@ -62,7 +62,7 @@ def peer_name(name: str) -> str:
 
 
 def is_wrong(row: Row) -> bool:
-    """Whether the case failed or computed a wrong result, whatever its speed."""
+    """Returns whether the case failed or computed a wrong result, whatever its speed."""
     return "failed" in row["missed"] or "difference" in row["missed"]
 
 

@@ -61,8 +61,8 @@ def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
 
 
 def has_ordered_sums(case: dict[str, Any]) -> bool:
-    """Whether a case of a scattering operator adds floating-point values in a fixed order. The other reductions give
-    the same bits in any order."""
+    """Returns whether a case of a scattering operator adds floating-point values in a fixed order. The other reductions
+    give the same bits in any order."""
     attributes = case["attributes"]
     is_floating = TYPES[case["inputs"][0]["dtype"]].is_floating_point
     return bool(attributes["deterministic"]) and attributes["reduction"] == "add" and is_floating
@@ -101,7 +101,7 @@ def exact(operator: str, attributes: Attributes) -> Function | None:
 
 
 def is_deterministic(case: dict[str, Any]) -> bool:
-    """Whether the operator computes the same bits in every run of the case, and PyTorch does so only with
+    """Returns whether the operator computes the same bits in every run of the case, and PyTorch does so only with
     torch.use_deterministic_algorithms."""
     answer = getattr(peer_file(case["operator"]), "is_deterministic", None)
     return bool(answer and answer(case))

@@ -41,7 +41,7 @@ def flavor_named(name: str) -> Flavor:
 
 
 def is_installed(flavor: Flavor) -> bool:
-    """Whether the module is found. It may still fail to import."""
+    """Returns whether the module is found. It may still fail to import."""
     try:
         return importlib.util.find_spec(flavor.module) is not None
     except (ImportError, ValueError):
@@ -157,8 +157,8 @@ def cuda_devices() -> dict[str, Any]:
 
 
 def gpu_seems_present() -> bool:
-    """Whether there seems to be a GPU, by its device files and without calling the driver. Used only to choose a
-    flavor."""
+    """Returns whether there seems to be a GPU, by its device files and without calling the driver. Used only to choose
+    a flavor."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 

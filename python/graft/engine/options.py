@@ -157,7 +157,7 @@ def parse_format(option: str, text: str, name: str | None, value: str) -> Tensor
 
 
 def is_given(value: Any) -> bool:
-    """Whether an option has a value. 0 is a value: core 0 of the DLA, optimization level 0."""
+    """Returns whether an option has a value. 0 is a value: core 0 of the DLA, optimization level 0."""
     return value is not None and value is not False and value != [] and value != {}
 
 

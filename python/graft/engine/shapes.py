@@ -16,7 +16,7 @@ SYNTAX_IN_PYTHON = "{NAME: (MIN, OPT, MAX)}, for example {'x': ([1, 3, 224, 224]
 
 
 def is_keyword() -> bool:
-    """Whether the caller passes the shapes as an argument of a Python function, not as text."""
+    """Returns whether the caller passes the shapes as an argument of a Python function, not as text."""
     return named("--shapes").isidentifier()
 
 

@@ -212,8 +212,8 @@ def start_worker(environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], 
 
 
 def has_ended(worker: subprocess.Popen[bytes]) -> bool:
-    """Whether the worker has ended. Its pipes do not show this: a process that a plugin started may hold them open. The
-    worker is not reaped, so that no other process gets the number of its group."""
+    """Returns whether the worker has ended. Its pipes do not show this: a process that a plugin started may hold them
+    open. The worker is not reaped, so that no other process gets the number of its group."""
     if worker.returncode is not None:
         return True
     return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
