@@ -25,7 +25,8 @@ std::optional<Replacement> lower_non_zero(Site& site) {
   std::vector<std::int64_t> all;
   for (const auto& axis : along) all.insert(all.end(), axis.begin(), axis.end());
   const auto rank = static_cast<std::int64_t>(along.size());
-  if (rank == 0 || all.empty()) return site.no("its input has no element other than zero, or no axes");
+  if (rank == 0) return site.no("its input has no axes");
+  if (all.empty()) return site.no("its input has no element other than zero");
   Replacement result;
   const std::string table =
       result.constant("places", ints_tensor({rank, static_cast<std::int64_t>(all.size()) / rank}, all));

@@ -252,7 +252,8 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
   const auto length = site.size(0, axis);
-  if (!length || *length < 2) return site.no_size("the length of its axis is dynamic, or below 2");
+  if (!length) return site.no_size("the length of its axis is dynamic");
+  if (*length < 2) return site.no(fmt::format("the length of its axis is {}; it must be at least 2", *length));
   const bool reverse = site.node().int_or("reverse", 0) != 0;
   const bool exclusive = site.node().int_or("exclusive", 0) != 0;
 

@@ -67,8 +67,8 @@ std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::for
 std::optional<std::vector<Window>> pool_windows(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
-  if (!kernel || shape == nullptr || shape->size() != kernel->size() + 2)
-    return site.no("the rank of its input is unknown, or does not fit kernel_shape");
+  if (shape == nullptr) return site.no("the rank of its input is unknown");
+  if (!kernel || shape->size() != kernel->size() + 2) return site.no("the rank of its input does not fit kernel_shape");
   if (!site.is_real(0)) return site.no_type(0);
   return windows_of(site, *kernel);
 }

@@ -83,9 +83,9 @@ std::optional<Replacement> lower_scatter_nd(Site& site) {
   if (turns.size() > most_turns) return scatter_nd_by_matches(site, reduction);
   const auto updates_shape = site.sizes(2);
   const std::vector<std::int64_t> row(data->begin() + static_cast<std::ptrdiff_t>(depth), data->end());
-  if (!updates_shape || product(*updates_shape) != static_cast<std::int64_t>(count) * product(row)) {
-    return site.no("the shape of its updates is unknown, or does not fit its indices");
-  }
+  if (!updates_shape) return site.no("a size of its updates is unknown");
+  if (product(*updates_shape) != static_cast<std::int64_t>(count) * product(row))
+    return site.no("the shape of its updates does not fit its indices");
 
   // For constant data, GatherND is computed here: OpenVINO 2026.4.1 gathers once and then adds into the result in every
   // run, so that `Add(GatherND(constant, constant), u)` grows.
@@ -162,7 +162,9 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   const auto turns = turns_of(places);
   if (turns.size() > most_turns) return scatter_elements_by_matches(site, reduction);
 
-  if (site.sizes(2) != index_shape) return site.no("the shape of its updates is unknown, or does not fit its indices");
+  const auto updates_shape = site.sizes(2);
+  if (!updates_shape) return site.no("a size of its updates is unknown");
+  if (updates_shape != index_shape) return site.no("the shape of its updates does not fit its indices");
   Replacement result;
   const std::string line = result.ints("line", {-1});
   const std::string shape = result.ints("data_shape", *data);

@@ -134,7 +134,9 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   std::int64_t axis = site.node().int_or("axis", 0);
   axis += axis < 0 ? rank : 0;
   if (axis < 0 || axis >= rank) return site.no("its axis is out of range for the rank of its data");
-  if (site.sizes(2) != indices) return site.no("the shape of its updates is unknown, or does not fit its indices");
+  const auto updates = site.sizes(2);
+  if (!updates) return site.no("a size of its updates is unknown");
+  if (updates != indices) return site.no("the shape of its updates does not fit its indices");
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
@@ -190,8 +192,8 @@ std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& 
   const std::int64_t rows = product({data->begin(), data->begin() + static_cast<std::ptrdiff_t>(depth)});
   const std::int64_t width = product({data->begin() + static_cast<std::ptrdiff_t>(depth), data->end()});
   const auto updates = site.sizes(2);
-  if (!updates || product(*updates) != count * width)
-    return site.no("the shape of its updates is unknown, or does not fit its indices");
+  if (!updates) return site.no("a size of its updates is unknown");
+  if (product(*updates) != count * width) return site.no("the shape of its updates does not fit its indices");
   if (!is_affordable({rows, count, reduction.compute == "Add" ? 1 : width})) return site.no(std::string(too_many));
 
   Replacement result;
