@@ -343,7 +343,7 @@ RANDOM = {
 
 @pytest.mark.parametrize("kind", RANDOM)
 def test_random_numbers_are_not_compared(graft, tmp_path, kind):
-    """It is chance whether two draws agree. Tensors that do not depend on random numbers are still compared."""
+    """Two draws agree only by chance. Tensors that do not depend on random numbers are still compared."""
     nodes, source = RANDOM[kind]
     functions = [draw_in_function()] if kind == "function" else []
     a = random_numbers(tmp_path / "a.onnx", nodes, functions=functions)
