@@ -399,9 +399,10 @@ TEST(HostileFiles, AreNoFiles) {
   EXPECT_NE(error_of([] { (void)onnx::read_onnx("/dev/null"); }).find("not a regular file"), std::string::npos);
   EXPECT_NE(error_of([] { (void)onnx::parse_onnx("", "", "empty.onnx"); }).find("empty.onnx: it contains no graph"),
             std::string::npos);
-  EXPECT_NE(
-      error_of([] { (void)onnx::parse_onnx("not a model", "", "text.onnx"); }).find("text.onnx: this is not an ONNX file"),
-      std::string::npos);
+  EXPECT_NE(error_of([] {
+              (void)onnx::parse_onnx("not a model", "", "text.onnx");
+            }).find("text.onnx: this is not an ONNX file"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -65,8 +65,9 @@ TEST(VerifyText, elements_that_rounding_makes_nan_are_counted) {
   EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), counted);
   EXPECT_THAT(nothing_compared_warning("y", "", true, false, difference, false), Not(HasSubstr("was not compared")));
   EXPECT_THAT(nothing_compared_warning("y", "", false, false, difference, false), HasSubstr("was not compared"));
-  EXPECT_THAT(nothing_compared_warning("y", "", false, true, verify::Difference(), false),
-              AllOf(HasSubstr("output 'y' was not compared: it is empty in all runs;"), HasSubstr("--range NAME=1..5")));
+  EXPECT_THAT(
+      nothing_compared_warning("y", "", false, true, verify::Difference(), false),
+      AllOf(HasSubstr("output 'y' was not compared: it is empty in all runs;"), HasSubstr("--range NAME=1..5")));
 }
 
 /// Given data leave --seeds without effect.
