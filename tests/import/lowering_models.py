@@ -655,7 +655,7 @@ def near_misses():
         ),
         "antialias_to_an_input": (
             sample("Resize", [image, None, None, np.array([1, 2, 4, 4])], [FLOAT], mode="linear", antialias=1),
-            "not constants",
+            "its sizes are not a constant",
         ),
         "scatter_without_reduction": (
             sample("ScatterND", [real(rng, 4, 3), constant([[0], [2]]), real(rng, 2, 3)], [FLOAT]),
