@@ -84,7 +84,7 @@ def test_inspect_names_what_is_not_covered(tmp_path):
     (node,) = json.loads(done.stdout)["nodes"]
     assert node["verdict"] == "unsupported"
     assert "it is an operator of ONNX Runtime" in node["reason"]
-    assert node["advice"].startswith("graft convert does not replace it")
+    assert node["advice"].startswith("graft convert does not replace the node")
     assert words in node["advice"]
     assert "did you mean" not in node["reason"] + node["advice"]
 
