@@ -147,10 +147,9 @@ void add_auto(Program& program) {
   Command* command = program.add_command(
       "auto",
       "builds an engine from a network in one call: converts it, compares the result with the network, quantizes it if "
-      "--precision "
-      "is "
-      "set, builds the engine and checks it. Each step is printed as the command that does the same, so that you can "
-      "continue from it. Exit code 0 if the engine exists and every check passed; 1 if a step has a negative result",
+      "--precision is set, builds the engine and checks it. Each step is printed as the command that does the same, so "
+      "that you can continue from it. Exit code 0 if the engine exists and every check passed; 1 if a step has a "
+      "negative result or a check failed",
       "graft auto digits.onnx -o digits.engine --shapes image=1x1x8x8..8x1x8x8..64x1x8x8\n"
       "  graft auto digits.pb -o digits.engine --input image:8x8x8x1 --target sm120\n"
       "  graft auto digits.prototxt digits.caffemodel -o digits.engine --precision int8 --data "

@@ -317,7 +317,8 @@ class AutoRun {
     switch (index) {
       case convert_step: return convert_command(report_.model, options_.import, convert_options()) + library_options();
       case verify_step:
-        return verify_command(reference(), converted_, tensors_, options_.verify.shapes, options_.verify.snr_db);
+        return verify_command(reference(), converted_, tensors_, options_.verify.shapes, options_.verify.snr_db,
+                              options_.verify.engine);
       case quantize_step: return quantize_command(converted_, quantize_options());
       case build_step: return build_command(report_.convert->model, report_.engine, build_options());
     }

@@ -123,7 +123,8 @@ std::string shape_options(const Shapes& shapes) {
 }
 
 std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
-                           const std::vector<std::string>& data, const Shapes& shapes, std::optional<double> snr_db) {
+                           const std::vector<std::string>& data, const Shapes& shapes, std::optional<double> snr_db,
+                           CpuEngine engine) {
   std::string command = "graft verify " + shell_path(reference.model);
   if (!reference.weights.empty()) command += " " + shell_path(reference.weights);
   command += " " + shell_path(candidate);
@@ -131,7 +132,7 @@ std::string verify_command(const ModelFiles& reference, const std::filesystem::p
   for (const std::string& source : data) command += " --data " + shell_argument(source);
   command += shape_options(shapes);
   if (snr_db) command += fmt::format(" --snr {:g}", *snr_db);
-  return command + library_options();
+  return command + engine_option(engine) + library_options();
 }
 
 std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {

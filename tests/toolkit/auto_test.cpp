@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/tensor.hpp"
 #include "tests/toolkit/digits.hpp"
@@ -17,6 +18,7 @@ namespace graft::toolkit {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -42,6 +44,7 @@ TEST(Auto, CallsTheStepsWithDataInMemoryAndReportsEach) {
   const fs::path folder = empty_folder("auto_steps");
   AutoOptions options = for_sm120();
   options.quantize.emplace().precision = Precision::f16;
+  options.verify.engine = CpuEngine::openvino;
   options.data = images();
   std::vector<std::string> calls;
   options.on_step = [&](const AutoReport& /*report*/, const AutoStep& step) {
@@ -60,7 +63,7 @@ TEST(Auto, CallsTheStepsWithDataInMemoryAndReportsEach) {
   EXPECT_EQ(report.verify->runs, 1U);  // the data, and not synthetic inputs
   EXPECT_TRUE(std::ranges::is_sorted(fractions));
   EXPECT_EQ(fractions.back(), 1);
-  EXPECT_THAT(report.steps[1].command, HasSubstr("data.npz"));
+  EXPECT_THAT(report.steps[1].command, AllOf(HasSubstr("data.npz"), HasSubstr("--engine openvino")));
   for (const char* name : {"converted.onnx", "quantized.onnx", "data.npz", "report.html", "report.json"}) {
     EXPECT_TRUE(fs::exists(folder / "digits.graft" / name)) << name;
   }

@@ -10,6 +10,7 @@
 #include "graft/report/convert.hpp"
 #include "graft/report/inspect.hpp"
 #include "graft/toolkit/build.hpp"
+#include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/quantize.hpp"
@@ -31,10 +32,11 @@ namespace graft::toolkit {
 
 /// Returns the command that compares two models, quoted for a shell. `data` are sources of tensors as for read_tensors;
 /// `shapes` are sizes of inputs; `snr_db` is the least signal-to-noise ratio in dB, without which the command uses the
-/// default tolerances.
+/// default tolerances; `engine` is the engine that runs the models.
 [[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
                                                    const std::vector<std::string>& data = {}, const Shapes& shapes = {},
-                                                   std::optional<double> snr_db = {});
+                                                   std::optional<double> snr_db = {},
+                                                   CpuEngine engine = CpuEngine::automatic);
 
 /// Returns the command that compares the original of a conversion with `candidate`: the file of the result, or the file
 /// that names both halves of the result.
