@@ -21,7 +21,10 @@ void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<N
   std::map<std::string, NextStep> operators;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool is_missing = is_bad(nodes[i].support) && nodes[i].cause == report::library_missing;
-    if (!is_missing || onnx::is_standard_operator(nodes[i].node.domain, nodes[i].node.op)) continue;
+    // `graft new` refuses the names of ONNX's operators, whatever the domain of the node.
+    const NodeRef& node = nodes[i].node;
+    const bool has_name_of_onnx = onnx::is_standard_operator("", node.op);
+    if (!is_missing || has_name_of_onnx || onnx::is_standard_operator(node.domain, node.op)) continue;
     ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
   }
   std::vector<NextStep> found;

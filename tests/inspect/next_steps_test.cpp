@@ -87,8 +87,11 @@ TEST(NextSteps, an_operator_that_no_library_has_is_written) {
   other.op = "acme::Sharpen";
   NodeSupport of_onnx = own;
   of_onnx.node = {.id = "u", .name = "u", .op = "Unique", .domain = ""};
-  EXPECT_EQ(next_steps({node(Support::native), other, own, other, of_onnx}, false),
-            (Steps{{Kind::cut, 4}, {Kind::write, 2, 0, 1}, {Kind::write, 1, 0, 2}}));
+  NodeSupport named_as_of_onnx = own;
+  named_as_of_onnx.node = {.id = "r", .name = "r", .op = "Relu", .domain = "acme"};
+  named_as_of_onnx.op = "acme::Relu";
+  EXPECT_EQ(next_steps({node(Support::native), other, own, other, of_onnx, named_as_of_onnx}, false),
+            (Steps{{Kind::cut, 5}, {Kind::write, 2, 0, 1}, {Kind::write, 1, 0, 2}}));
 }
 
 TEST(NextSteps, of_many_operators_those_with_most_nodes_are_written) {
