@@ -73,7 +73,7 @@ int main(void) {
   require_error("outputs is a null pointer");
   require(graft_infer_symbolic(NULL, "[[1]]") == NULL, "no operator for names of sizes");
   require(graft_infer_symbolic(op, NULL) == NULL, "no shapes");
-  require_error("the text of the shapes is a null pointer");
+  require_error("the JSON text of the shapes is a null pointer");
   require(graft_layouts(NULL, "f32", "linear", 2) == NULL, "no operator for layouts");
   require(graft_layouts(op, NULL, "linear", 2) == NULL, "no type for layouts");
   require_error("the type is a null pointer");

@@ -51,7 +51,7 @@ TEST(Inputs, RefuseWhatContradictsTheModel) {
       [&] {
         (void)make_inputs(model, {.dims = {{"n", 5}}, .shapes = {}});
       },
-      ThrowsMessage<Error>(HasSubstr("no input has a dimension 'n'; found: batch")));
+      ThrowsMessage<Error>(HasSubstr("no input has a dimension 'n'; the named dimensions are batch")));
   EXPECT_THAT(
       [&] {
         (void)make_inputs(model, {.dims = {{"batch", -5}}, .shapes = {}});

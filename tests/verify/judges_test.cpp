@@ -259,9 +259,10 @@ TEST_P(JudgesOfFaults, known_are_run_by_the_other) {
     EXPECT_NEAR(*engine->evaluate_constant_graph(constant).at("y").scalar(), std::tanh(0.5), 1e-6);
     EXPECT_EQ(engine->left_out(by_exp()), "");
     const std::string name = GetParam() ? "First" : "Second";
-    EXPECT_EQ(engine->left_out(by_tanh()), name + " is not used for test.onnx: node 't' (Tanh), which " + name +
-                                               " is known to compute wrongly: its values are wrong (found in " +
-                                               (GetParam() ? "First 1)" : "Second 2)"));
+    EXPECT_EQ(engine->left_out(by_tanh()),
+              name + " is not used for test.onnx, because the model has node 't' (Tanh), which " + name +
+                  " is known to compute wrongly: its values are wrong (found in " +
+                  (GetParam() ? "First 1)" : "Second 2)"));
   }
 }
 

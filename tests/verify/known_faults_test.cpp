@@ -92,7 +92,7 @@ TEST(KnownFaults, in_words) {
   const std::vector<std::pair<std::string_view, std::string>> clauses = {
       {"", ""},
       {"mode=linear", " where `mode` is linear"},
-      {"axis=absent", " where `axis` is left out"},
+      {"axis=absent", " where `axis` is not set"},
       {"given(1)", " where input 1 ('s') is connected"},
       {"constant(2)", " where input 2 ('w') is computed from constants only"},
       {"computed(1)", " where input 1 ('s') is not a constant"},
