@@ -264,7 +264,8 @@ def multi_head_attention(rng):
     size = heads * pick(rng, 2, 4)
     form = pick(rng, "bias", "mask", "past", "causal", "value")
     v_size = heads * 3 if form in ("value", "bias") else size
-    keys = length if form in ("past", "causal", "bias") else int(rng.integers(2, 7))
+    is_causal = form == "causal" or (form != "mask" and rng.integers(3) == 0)
+    keys = length if is_causal or form in ("past", "bias") else int(rng.integers(2, 7))
     past = 3 if form == "past" else 0
     arguments = [new(batch, length, size), new(batch, keys, size), new(batch, keys, v_size)]
     arguments.append(fixed(new(2 * size + v_size)) if form == "bias" else None)
@@ -277,7 +278,7 @@ def multi_head_attention(rng):
         arguments,
         3 if form == "past" or (form == "bias" and rng.integers(2)) else 1,
         num_heads=heads,
-        unidirectional=1 if form == "causal" or (form != "mask" and rng.integers(3) == 0) else None,
+        unidirectional=1 if is_causal else None,
         scale=pick(rng, None, 0.3),
         limit=None if arguments[0].dtype == np.float16 else 1e-5,
     )
@@ -499,6 +500,25 @@ def near_misses():
         "rotary_in_attention": (
             one("Attention", [x, fixed(real(rng, 8, 24)), fixed(real(rng, 24))], num_heads=2, do_rotary=1),
             "do_rotary",
+        ),
+        "causal_with_more_keys": (
+            one("MultiHeadAttention", [x, *[real(rng, 2, 7, 8)] * 2], num_heads=2, unidirectional=1),
+            "may have different lengths",
+        ),
+        "huge_blocks": (
+            one(
+                "MatMulNBits",
+                [real(rng, 2, 1), fixed(np.zeros((16, 1, 0), np.uint8)), fixed(real(rng, 16))],
+                N=16,
+                K=1,
+                bits=8,
+                block_size=2**60,
+            ),
+            "would have more than",
+        ),
+        "cache_of_width_0": (
+            one("RotaryEmbedding", [x, rng.integers(0, 4, (2, 5)), *[fixed(real(rng, 4, 0))] * 2]),
+            "cos_cache",
         ),
         "packed_batches": (
             one(

@@ -329,6 +329,34 @@ def test_an_absent_condition_becomes_true(count, number, tmp_path):
     same(network, after, {"x": np.arange(12, dtype=np.float32).reshape(4, 3), "n": np.array(count)})
 
 
+def test_an_iteration_number_loses_its_axis_where_a_condition_is_given(tmp_path):
+    network = model(
+        "float[2,3] x, bool c",
+        "float[2,3] y",
+        """y = Loop (count, c, x) <body: graph = b (int64[1] i, bool goes, float[2,3] h) =>
+          (bool goes_on, float[2,3] next) {
+            number = Cast <to: int = 1> (i) next = Add (h, number) goes_on = Identity (goes) }>""",
+        "int64 count = {3}",
+    )
+    after, report = convert(network, tmp_path)
+    (made,) = report.rewrites
+    assert made.replacement == "the same Loop with an iteration number without axes"
+    same(network, after, {"x": X, "c": np.array(True)})
+
+
+@pytest.mark.parametrize("lengths", ["7, -5", "9223372036854775807, 9223372036854775807"])
+def test_impossible_lengths_of_a_split_stay(lengths, tmp_path):
+    network = model(
+        "float[2,3] x",
+        "float[a,b] y",
+        "s = SplitToSequence <axis: int = 0> (x, lengths)\ny = SequenceAt (s, one)",
+        f"int64[2] lengths = {{{lengths}}}, int64 one = {{1}}",
+    )
+    after, report = convert(network, tmp_path)
+    assert "SplitToSequence" in types_of(after)
+    assert any("lengths are negative or too large" in reason for reason in reasons(report)), reasons(report)
+
+
 def test_no_iterations_leave_the_start_and_empty_results(tmp_path):
     network = model(
         "float[2,3] x",

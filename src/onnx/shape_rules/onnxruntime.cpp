@@ -11,6 +11,12 @@ namespace {
 
 void like_first(NodeTypes& t) { t.copy(0); }
 
+/// The result has the shape of the first input and the type of the scale.
+void simplified_normalization(NodeTypes& t) {
+  t.set_type(0, t.type(1));
+  if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
+}
+
 /// An addition with a normalization: the last output, if present, is the sum.
 void with_sum(NodeTypes& t) {
   t.copy(0);
@@ -90,9 +96,8 @@ void group_query_attention(NodeTypes& t) {
 
 Table make_table() {
   Table table;
-  add(table, like_first,
-      {"BiasAdd", "BiasGelu", "FastGelu", "Gelu", "GroupNorm", "QuickGelu", "RotaryEmbedding",
-       "SimplifiedLayerNormalization"});
+  add(table, like_first, {"BiasAdd", "BiasGelu", "FastGelu", "Gelu", "GroupNorm", "QuickGelu", "RotaryEmbedding"});
+  add(table, simplified_normalization, {"SimplifiedLayerNormalization"});
   add(table, with_sum, {"SkipGroupNorm", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"});
   add(table, like_first, {"QLinearLeakyRelu", "QLinearSigmoid"});
   add(table, pair, {"QLinearAdd", "QLinearMul"});

@@ -11,10 +11,13 @@ namespace graft::passes {
 namespace {
 
 /// Returns the name, or one like it that no node has: ONNX Runtime refuses two nodes of one name.
-std::string free_name(const std::string& name, std::unordered_set<std::string>& taken) {
-  std::string result = name;
-  for (int suffix = 1; !taken.insert(result).second; ++suffix) result = fmt::format("{}~{}", name, suffix);
-  return result;
+std::string free_name(const std::string& name, std::unordered_map<std::string, std::size_t>& taken) {
+  if (taken.emplace(name, 0).second) return name;
+  std::size_t& suffix = taken[name];  // stays valid when names are added
+  for (;;) {
+    std::string result = fmt::format("{}~{}", name, ++suffix);
+    if (taken.emplace(result, 0).second) return result;
+  }
 }
 
 /// Renames the values in the bodies of a node, whose names other copies have.
@@ -29,7 +32,7 @@ void rename_inside(onnx::Node& node) {
 
 BodyCopies::BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes)
     : node_(node), body_(body), graph_(*node.graph), shapes_(shapes) {
-  for (const onnx::Node* outer : graph_.nodes()) taken_.insert(outer->name);
+  for (const onnx::Node* outer : graph_.nodes()) taken_.emplace(outer->name, 0);
 }
 
 std::vector<onnx::Value*> BodyCopies::add(const std::vector<onnx::Value*>& inputs) {

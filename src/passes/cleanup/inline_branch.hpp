@@ -1,9 +1,9 @@
 // Replaces an If by the nodes of one of its branches, and a Loop or Scan by copies of its body.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -43,7 +43,7 @@ class BodyCopies {
   onnx::Graph& graph_;
   Shapes shapes_;
   std::size_t copies_ = 0;
-  std::unordered_set<std::string> taken_;                           // names of nodes
+  std::unordered_map<std::string, std::size_t> taken_;  // names of nodes, each with the last suffix that was tried
   std::unordered_map<const onnx::Value*, onnx::Value*> constants_;  // which all copies share
   std::unordered_map<const onnx::Value*, onnx::Value*> values_;     // of the copy that is being added
   std::vector<std::pair<onnx::Value*, std::string>> made_;          // with the names that they should get

@@ -11,7 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,11 +111,12 @@ class HeadsWriter {
   /// Adds a mask to the scores.
   void add_mask(const std::string& name) { masks_.push_back(name); }
 
-  /// Returns the largest negative number of the type at most as large as an attribute says.
+  /// Returns the number, or half of the lowest one of the type if that is greater: scores may be added to it, and the
+  /// sum stays finite.
   [[nodiscard]] double limited(double value) const {
-    constexpr double lowest_half = -65504;
-    constexpr double lowest = -3.4028234663852886e38;
-    return std::max(value, type_ == onnx::ElementType::f16 ? lowest_half : lowest);
+    constexpr double half_of_lowest_f16 = -32752;
+    constexpr double half_of_lowest = -1.6e38;  // of bf16 and of f32
+    return std::max(value, type_ == onnx::ElementType::f16 ? half_of_lowest_f16 : half_of_lowest);
   }
 
   /// Adds (1 - mask) * mask_filter_value for a mask of 0 and 1, which `axes` bring to rank 4.
@@ -141,7 +145,14 @@ class HeadsWriter {
 
   void add_causal(const AxisOf& queries, const AxisOf& keys, const AxisOf& past) {
     write_causal_table(result_, "hidden", queries, keys, past, type_, limited(-HUGE_VAL));
-    add_mask("hidden");
+    if (masks_.empty()) {
+      add_mask("hidden");
+      return;
+    }
+    // All keys of a query may be hidden or padded. ONNX Runtime then gives all of them the same share.
+    line("hidden_and_padded", fmt::format("Add({}, hidden)", masks_.back()));
+    const std::string least = result_.number("least", limited(-HUGE_VAL), type_);
+    masks_.back() = line("hidden_or_padded", fmt::format("Max(hidden_and_padded, {})", least));
   }
 
   /// Adds the mask that is input `input`, in one of the forms that ONNX Runtime has. Returns whether it could.
@@ -227,6 +238,7 @@ std::optional<Replacement> HeadsWriter::write_packed() {
   if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != *width || sizes[0] % heads != 0 || sizes[2] % heads != 0) {
     return site_.no("its qkv_hidden_sizes or num_heads do not divide the width of its weights");
   }
+  if (*std::min_element(sizes.begin(), sizes.end()) < 1) return site_.no("the size of its heads is not positive");
   std::string all = line("projected", "MatMul(x0, x1)");
   if (site_.has_input(2)) all = line("with_bias", "Add(projected, x2)");
   const HeadTensors parts = split(all, "_part", sizes);
@@ -274,6 +286,10 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
   if (site_.has_input(indirection)) return site_.no("its input cache_indirection is used");
   if (site_.is_used(3)) return site_.no("its output qk is used");
   if (site_.has_input(past_key) != site_.has_input(past_value)) return site_.no("one of its past tensors is missing");
+  // ONNX Runtime's CPU kernel hides no key from the last query, which matters if there are more keys than queries.
+  if (is_unidirectional && (k->size() != 3 || (*k)[1] != (*q)[1])) {
+    return site_.no("its attribute unidirectional is 1, and its query and key may have different lengths");
+  }
   const std::int64_t heads = node_.int_or("num_heads", 0);
   if (heads < 1) return site_.no("its num_heads is not positive");
   const auto width = site_.size(query, -1);
@@ -336,6 +352,7 @@ std::optional<Replacement> HeadsWriter::write_group_query() {
   }
   const bool is_packed = !site_.has_input(key);
   const std::int64_t size = *width / (is_packed ? heads + 2 * kv_heads : heads);
+  if (size < 1) return site_.no("its query is narrower than its number of heads");
   const HeadTensors rows = is_packed ? split("x0", "_part", {heads * size, kv_heads * size, kv_heads * size})
                                      : HeadTensors{"x0", "x1", "x2"};
   HeadTensors now{apart("q", rows.query, heads), apart("k", rows.key, kv_heads), apart("v", rows.value, kv_heads)};
@@ -391,6 +408,7 @@ std::optional<Replacement> lower_rotary_embedding(Site& site) {
   if (shape->size() != 3 && shape->size() != 4) return site.no("its input has neither rank 3 nor rank 4");
   const auto half = site.size(2, -1);
   if (!half) return site.no("the width of its cos_cache is not known");
+  if (*half < 1 || *half > most_constants) return site.no("the width of its cos_cache is outside of what is supported");
   const std::int64_t rotated = 2 * *half;
   const std::int64_t heads = node.int_or("num_heads", 0);
   const bool is_flat = shape->size() == 3;

@@ -8,7 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -247,14 +252,19 @@ std::optional<Replacement> lower_matmul_n_bits(Site& site) {
     return site.no("its weights have the order of one GPU (weight_prepacked)");
   if (site.has_input(4)) return site.no("its input g_idx is used");
   if (bits != 2 && bits != 4 && bits != 8) return site.no(fmt::format("its bits are {}; allowed are 2, 4 and 8", bits));
-  if (rows < 1 || columns < 1 || block < 1) return site.no("its N, K or block_size is not positive");
-  check_table({rows, columns});
-  const std::int64_t blocks = (columns + block - 1) / block;
+  if (rows < 1 || columns < 1) return site.no("its N or K is not positive");
+  constexpr std::int64_t least_block = 16;
+  if (block < least_block || !std::has_single_bit(static_cast<std::uint64_t>(block))) {
+    return site.no(
+        fmt::format("its block_size is {}; it must be a power of 2 that is at least {}", block, least_block));
+  }
+  const std::int64_t blocks = columns / block + (columns % block == 0 ? 0 : 1);
+  check_table({rows, blocks, block});
   const auto packed = site.ints(1);
   const auto scales = site.numbers(2);
   if (!packed || !scales) return site.no("its weights or scales are not constants");
   const std::int64_t in_byte = 8 / bits;
-  const std::int64_t row_bytes = blocks * ((block + in_byte - 1) / in_byte);
+  const std::int64_t row_bytes = blocks * (block / in_byte);
   if (static_cast<std::int64_t>(packed->size()) != rows * row_bytes ||
       static_cast<std::int64_t>(scales->size()) != rows * blocks) {
     return site.no("its weights or scales do not have the size that N, K, bits and block_size give");

@@ -143,6 +143,7 @@ std::optional<Replacement> lower_group_norm(Site& site) {
   if (shape == nullptr || shape->size() != 4) return site.no("its input does not have rank 4");
   const std::int64_t groups = node.int_or("groups", 0);
   if (groups < 1) return site.no("its number of groups is not positive");
+  check_table({groups});
   const std::int64_t activation = node.int_or("activation", 0);
   if (activation != 0 && activation != 1) return site.no("its activation is neither 0 nor 1");
   const bool channels_last = node.int_or("channels_last", 1) != 0;

@@ -373,8 +373,12 @@ std::optional<Replacement> lower_qlinear_concat(Site& site) {
 }
 
 std::optional<Replacement> lower_matmul_integer_to_float(Site& site) {
-  Replacement result;
   const bool is_dynamic = site.node().op_type == "DynamicQuantizeMatMul";
+  const std::size_t scale = is_dynamic ? 2 : 3;
+  if (site.type(scale) != onnx::ElementType::f32) {
+    return site.no(fmt::format("the type of its scales is {}; only f32 is supported", to_string(site.type(scale))));
+  }
+  Replacement result;
   const auto name = [&](std::size_t i) { return site.has_input(i) ? fmt::format("x{}", i) : std::string("_"); };
   std::string a_scale = "x2";
   if (is_dynamic) {
@@ -389,7 +393,7 @@ std::optional<Replacement> lower_matmul_integer_to_float(Site& site) {
   }
   const std::size_t bias = is_dynamic ? 4 : 6;
   result.line("real = Cast<to=float>(sums)");
-  result.line(fmt::format("scale = Mul({}, {})", a_scale, is_dynamic ? "x2" : "x3"));
+  result.line(fmt::format("scale = Mul({}, {})", a_scale, fmt::format("x{}", scale)));
   result.line(fmt::format("{} = Mul(real, scale)", site.has_input(bias) ? "scaled" : "y0"));
   if (site.has_input(bias)) result.line(fmt::format("y0 = Add(scaled, x{})", bias));
   result.summary = "MatMulInteger and Mul";

@@ -90,8 +90,12 @@ std::optional<std::vector<Item>> parts_of(Site& site, const onnx::Node& split) {
   std::vector<Item> items;
   std::int64_t from = 0;
   for (const std::int64_t length : *lengths) {
-    items.push_back({split.input(0), &split, {from, from + length}});
-    from += length;
+    std::int64_t to = 0;
+    if (length < 0 || __builtin_add_overflow(from, length, &to)) {
+      return site.no("its sequence is created by a split whose lengths are negative or too large");
+    }
+    items.push_back({split.input(0), &split, {from, to}});
+    from = to;
   }
   return items;
 }
@@ -189,8 +193,14 @@ std::optional<Item> item_of_open_split(Site& site, const onnx::Node& split, std:
   }
   const auto each = onnx::constant_ints(split.input(1));
   if (!each || each->size() != 1) return site.no("its sequence is created by a split whose lengths are not a constant");
-  if (position < 0) return site.no("its position counts from the end of a sequence of unknown length");
-  return Item{split.input(0), &split, {position * each->front(), (position + 1) * each->front()}};
+  if (position < 0)
+    return site.no("its position counts from the end of a sequence whose length is unknown or too large");
+  Part part;
+  if (each->front() < 1 || __builtin_mul_overflow(position, each->front(), &part.from) ||
+      __builtin_add_overflow(part.from, each->front(), &part.to)) {
+    return site.no("its sequence is created by a split whose lengths are not positive or too large");
+  }
+  return Item{split.input(0), &split, part};
 }
 
 }  // namespace

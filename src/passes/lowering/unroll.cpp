@@ -245,7 +245,8 @@ std::optional<std::int64_t> count_until_false(Site& site, const onnx::Graph& bod
     counters.begin(i, carried);
     const auto goes_on = counters.of(body.outputs()[0]);
     if (!goes_on) {
-      return site.no(fmt::format("whether it continues, '{}', depends on data", body.outputs()[0]->name));
+      return site.no(fmt::format("whether it continues, '{}', depends on data, or on more than integers without axes",
+                                 body.outputs()[0]->name));
     }
     if (*goes_on == 0) return i + 1;
     for (std::size_t k = 0; k < carried.size(); ++k) carried[k] = counters.of(body.outputs()[k + 1]);
@@ -428,12 +429,17 @@ std::optional<Replacement> lower_loop(Site& site) {
     return std::nullopt;
   }
   if (auto unrolled = unroll_loop(site, *body)) return unrolled;
-  if (site.has_input(1) && declared_sizes(*body->inputs()[0]).empty()) return std::nullopt;
+  const bool has_axis = !declared_sizes(*body->inputs()[0]).empty();
+  if (site.has_input(1) && !has_axis) return std::nullopt;
+  const std::string number = has_axis ? "an iteration number without axes" : "";
+  const std::string condition = site.has_input(1) ? "" : "the condition true";
+  const std::string both = number.empty() || condition.empty() ? "" : " and ";
   Replacement result;
   result.keeps_node = true;
-  result.summary = "the same Loop with the condition true and an iteration number without axes";
+  result.summary = fmt::format("the same Loop with {}{}{}", condition, both, number);
   result.reason = "TensorRT requires a condition, and its iteration number has no axes";
-  result.by_definition = "by definition: an absent condition is true";
+  result.by_definition = site.has_input(1) ? "by definition: the iteration number is a scalar"
+                                           : "by definition: an absent condition is true";
   result.edit = complete_loop;
   return result;
 }
