@@ -38,6 +38,9 @@
 namespace graft::toolkit {
 namespace {
 
+/// The largest value of ConvertOptions::unroll, which is also the largest one of the program's option.
+constexpr std::int64_t largest_unroll = 1'000'000;
+
 /// Throws Error quoting `setting` for an unknown name of a pass.
 void check_pass_name(const std::string& name, Setting setting) {
   const std::vector<std::string> known = pass_names();
@@ -149,6 +152,10 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   inner.plugins = options.plugins;
   inner.only = options.only;
   inner.without = options.without;
+  if (options.unroll < 0 || options.unroll > largest_unroll) {
+    throw Error(fmt::format("{} is {}; it must be from 0 to {}", setting_name(Setting::unroll), options.unroll,
+                            largest_unroll));
+  }
   inner.unroll = options.unroll;
   if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");
