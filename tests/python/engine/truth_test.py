@@ -432,7 +432,9 @@ def test_a_loop_that_grows_its_tensor_is_the_only_node_to_blame(tmp_path: pathli
     assert (found["loop"], found["first"], found["second"]) == ("fails", "native", "native")
     assert not [name for name in ("longer", "total", "go_on") if found[name] == "fails"]
     advice = verdicts(answer)["loop"]["advice"]
-    assert advice.startswith("graft convert does not replace the node with layers that TensorRT has: whether it continues")
+    assert advice.startswith(
+        "graft convert does not replace the node with layers that TensorRT has: whether it continues"
+    )
 
 
 def test_a_node_that_is_refused_in_a_branch_is_reduced_to_itself(tmp_path: pathlib.Path) -> None:
