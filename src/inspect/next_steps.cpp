@@ -13,10 +13,10 @@
 namespace graft::inspect {
 namespace {
 
-/// The number of operators to write that the steps name; a network with more needs another way.
-constexpr std::size_t most_operators = 3;
+/// The number of operators to write that the steps name: its command shows the pattern for the others.
+constexpr std::size_t most_operators = 1;
 
-/// Adds a step for each of the operators with most nodes that no loaded library has.
+/// Adds a step for the operator with most nodes out of those that no loaded library has.
 void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
