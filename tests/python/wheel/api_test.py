@@ -343,7 +343,7 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
         "snr_db replaces the tolerance of each element, which relative and absolute set\n"
         "Set either snr_db, or relative and absolute",
         "keep nothing: no node",
-        'quantize(precision="int8") writes such a model',
+        'Create a quantized model with quantize(precision="int8")',
         "without shapes: image",
         "targets nothing: not a target",
         "dla_core 0",

@@ -156,9 +156,9 @@ def test_inputs_may_have_any_name(tmp_path: pathlib.Path) -> None:
 def test_data_that_do_not_fit(model: pathlib.Path, images: np.ndarray) -> None:
     for data, told in [
         ([], "the iterable contains no calibration sample"),
-        (images[:COUNT].astype(np.float64), "input 'image': found f64"),
+        (images[:COUNT].astype(np.float64), "input 'image': the tensor is f64"),
         ((image for image in images[:COUNT]), "sample_000000000.npy: the file has no array for the input 'image'"),
-        ([{"image": images[0]}], "input 'image': found f32[1, 8, 8]"),
+        ([{"image": images[0]}], "input 'image': the tensor is f32[1, 8, 8]"),
         ("/nowhere.npz", "/nowhere.npz"),
     ]:
         with pytest.raises(graft.Error, match=re.escape(told)) as raised:
