@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,11 +12,9 @@
 namespace graft::inspect {
 namespace {
 
-/// The number of operators to write that the steps name: its command shows the pattern for the others.
-constexpr std::size_t most_operators = 1;
-
-/// Adds a step for the operator with most nodes out of those that no loaded library has.
-void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
+/// Adds a step for the operator with most nodes out of those that no loaded library has. Its command shows the pattern
+/// for the other operators.
+void add_operator_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool is_missing = is_bad(nodes[i].support) && nodes[i].cause == report::library_missing;
@@ -27,11 +24,8 @@ void add_operators_to_write(const std::vector<NodeSupport>& nodes, std::vector<N
     if (!is_missing || has_name_of_onnx || onnx::is_standard_operator(node.domain, node.op)) continue;
     ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
   }
-  std::vector<NextStep> found;
-  for (const auto& [name, step] : operators) found.push_back(step);
-  std::ranges::stable_sort(found, std::ranges::greater(), &NextStep::nodes);
-  found.resize(std::min(found.size(), most_operators));
-  steps.insert(steps.end(), found.begin(), found.end());
+  const auto most = std::ranges::max_element(operators, {}, [](const auto& each) { return each.second.nodes; });
+  if (most != operators.end()) steps.push_back(most->second);
 }
 
 }  // namespace
@@ -59,7 +53,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
     const std::size_t wrong =
         count([&](const NodeSupport& node) { return is_for_host(node) && is_computed_wrongly(node); });
     steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
-    add_operators_to_write(nodes, steps);
+    add_operator_to_write(nodes, steps);
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0 && !is_built) {

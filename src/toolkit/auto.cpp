@@ -242,7 +242,6 @@ class AutoRun {
 
   /// Chooses the GPUs. Throws the errors of the engine driver, for example where no TensorRT is installed.
   void choose_tensorrt() {
-    report_.targets = build_.targets;
     const auto answer = ask_choice();
     const bool is_rtx = answer.value("flavor", "") == "rtx";
     const bool has_gpu = answer.value("gpu_present", false);

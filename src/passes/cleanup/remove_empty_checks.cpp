@@ -31,6 +31,7 @@
 #include "onnx/opset.hpp"
 #include "onnx/schema.hpp"
 #include "passes/cleanup/inline_branch.hpp"
+#include "passes/comparison.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
@@ -95,16 +96,6 @@ onnx::Value* counted_tensor(const onnx::Value* value) {
     value = node.input(0);
   }
   return nullptr;
-}
-
-/// Returns the result of a comparison, or nothing for another operator.
-std::optional<bool> compare(const onnx::Node& node, double left, double right) {
-  if (node.is("Equal")) return left == right;
-  if (node.is("Greater")) return left > right;
-  if (node.is("GreaterOrEqual")) return left >= right;
-  if (node.is("Less")) return left < right;
-  if (node.is("LessOrEqual")) return left <= right;
-  return std::nullopt;
 }
 
 /// A condition that distinguishes a count of 0 from all other counts.

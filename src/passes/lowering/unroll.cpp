@@ -11,8 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <optional>
 #include <unordered_map>
 
 #include "graft/setting.hpp"
@@ -20,6 +19,7 @@
 #include "onnx/known_sizes.hpp"
 #include "onnx/loop_condition.hpp"
 #include "passes/cleanup/inline_branch.hpp"
+#include "passes/comparison.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/pipeline.hpp"
 
@@ -207,26 +207,23 @@ class Counters {
       result = node.is("Not") || is_boolean ? static_cast<std::int64_t>((*a != 0) != node.is("Not")) : *a;
     } else {
       const auto b = node.inputs.size() == 2 ? of(node.input(1)) : std::nullopt;
-      if (!b || !combine(node.op_type, *a, *b, result)) return std::nullopt;
+      if (!b || !combine(node, *a, *b, result)) return std::nullopt;
     }
     constexpr std::int64_t most_i32 = (std::int64_t{1} << 31) - 1;
     if (value.type == onnx::ElementType::i32 && (result > most_i32 || result < -most_i32 - 1)) return std::nullopt;
     return result;
   }
 
-  static bool combine(std::string_view op, std::int64_t a, std::int64_t b, std::int64_t& result) {
-    if (op == "Add") return !__builtin_add_overflow(a, b, &result);
-    if (op == "Sub") return !__builtin_sub_overflow(a, b, &result);
-    if (op == "Mul") return !__builtin_mul_overflow(a, b, &result);
-    if (op == "Less") result = a < b ? 1 : 0;
-    if (op == "LessOrEqual") result = a <= b ? 1 : 0;
-    if (op == "Greater") result = a > b ? 1 : 0;
-    if (op == "GreaterOrEqual") result = a >= b ? 1 : 0;
-    if (op == "Equal") result = a == b ? 1 : 0;
-    if (op == "And") result = a != 0 && b != 0 ? 1 : 0;
-    if (op == "Or") result = a != 0 || b != 0 ? 1 : 0;
-    constexpr std::array known = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or"};
-    return std::find(known.begin(), known.end(), op) != known.end();
+  static bool combine(const onnx::Node& node, std::int64_t a, std::int64_t b, std::int64_t& result) {
+    if (node.is("Add")) return !__builtin_add_overflow(a, b, &result);
+    if (node.is("Sub")) return !__builtin_sub_overflow(a, b, &result);
+    if (node.is("Mul")) return !__builtin_mul_overflow(a, b, &result);
+    std::optional<bool> holds = compare(node, a, b);
+    if (node.is("And")) holds = a != 0 && b != 0;
+    if (node.is("Or")) holds = a != 0 || b != 0;
+    if (!holds) return false;
+    result = *holds ? 1 : 0;
+    return true;
   }
 
   const onnx::Graph& body_;
