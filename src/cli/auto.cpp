@@ -216,7 +216,9 @@ void add_auto(Program& program) {
       ->check(at_least(0, "a number of at least 0"));
   command->add_option("--plugin-lib", arguments->libraries, "plugin library to load; repeatable")->type_name("FILE");
   program.add_operators_option(*command);
-  command->add_option("--tensorrt", options.build.tensorrt, "TensorRT to use: auto, rtx or full (default: auto)")
+  command
+      ->add_option("--tensorrt", options.build.tensorrt,
+                   "TensorRT to use: rtx (TensorRT-RTX), full (TensorRT) or auto (default: auto)")
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   add_engine_option(*command, arguments->engine);

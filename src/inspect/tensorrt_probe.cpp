@@ -114,7 +114,7 @@ void TensorRTProbe::add(Finding finding) {
   } else {
     const onnx::Node* node = finding.nodes.front();
     uncertain_.emplace(
-        node, fmt::format("TensorRT refuses it under the assumption that {}; the assumption may be the cause: {}",
+        node, fmt::format("TensorRT refuses it if {}, which was assumed for the trial and may be the cause: {}",
                           report_.supposed.at(node), finding.words));
   }
   set_aside();

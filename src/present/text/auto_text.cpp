@@ -46,7 +46,7 @@ std::string build_found(const report::BuildReport& report) {
                      report.tensorrt.title());
 }
 
-void add_lines(Table& table, Cell mark, const std::string& name, const std::string& text) {
+void add_lines(Table& table, const Cell& mark, const std::string& name, const std::string& text) {
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());

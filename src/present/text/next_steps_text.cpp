@@ -281,13 +281,12 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
               fmt::format("rewrites {} that TensorRT computes wrongly", nodes)};
     case Kind::cut:
       if (!report.can_be_cut) {
-        return {
-            "",
-            fmt::format(
-                "{} that {}, and the network cannot be cut into a half for TensorRT and one for the host: change the "
-                "network as described above{}",
-                nodes, report::problem_text(step.nodes, step.wrong),
-                report.may_run_in_onnxruntime ? ", or run it in another runtime, such as ONNX Runtime" : "")};
+        return {"", fmt::format(
+                        "{} {}, and the network cannot be cut into a half for TensorRT and one for the host: change "
+                        "the network as "
+                        "described above{}",
+                        report::problem_text(step.nodes, step.wrong), nodes,
+                        report.may_run_in_onnxruntime ? ", or run it in another runtime, such as ONNX Runtime" : "")};
       }
       return {fmt::format("graft convert {} -o {} --cut{}", file, converted, options),
               fmt::format("writes two halves: one for TensorRT, and one for the host with {} that {}", nodes,

@@ -163,7 +163,7 @@ std::string missed_limit_text(const QuantizeReport& report) {
           ? ""
           : fmt::format("\n`{} --layers` shows the first node that differs", report.check->command);
   if (report.meets_limits) {
-    const std::string missed = missed_check_text(*report.check, "the f32 model");
+    std::string missed = missed_check_text(*report.check, "the f32 model");
     if (report.check->report && report.check->report->dispute) return missed;
     if (!report.has_8_bits()) return missed + (report.verified() == report::Verdict::different ? next : "");
     return missed + "\n--limit 20 keeps layers in f32 until each output has 20 dB; a lower --limit accepts less" + next;

@@ -29,7 +29,7 @@ std::string meaning_of(report::Support verdict, bool by_rules, const std::string
         return fmt::format("unknown to the rules; inspect the model where {} is installed", release);
       }
       return fmt::format("unknown to the rules; {} runs TensorRT", setting_name(Setting::judge_builder));
-    case Support::not_asked: return "TensorRT could not be run on it alone";
+    case Support::not_asked: return "TensorRT was not run on this node separately";
     case Support::unsupported: return "neither TensorRT nor Graft runs it";
     case Support::refused: return "TensorRT's parser refuses it";
     case Support::fails: return "TensorRT's parser accepts it, and the build fails";

@@ -70,8 +70,8 @@ bool is_mean_of_its_own(const onnx::Node& node) {
          node.input(0)->output_count == 0;
 }
 
-/// Returns whether an activation function follows a node that passes on or writes int8 itself. It can then not be fused
-/// with a kernel that computes sums.
+/// Returns whether the node is a Relu or LeakyRelu that reads the result of a plugin of Graft or of a node that only
+/// moves data. TensorRT fuses an activation function with a convolution or a matrix product before it, and so not here.
 bool is_between_int8(const onnx::Node& node, const Int8Forms& forms) {
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;

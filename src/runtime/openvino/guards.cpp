@@ -42,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "graft/setting.hpp"
 #include "onnx/schema.hpp"
 
 namespace graft::runtime {
@@ -410,8 +411,8 @@ void refuse_known_faults(const onnx::Model& model) {
   model.graph().for_each_node([&](const onnx::Node& node) {
     const std::string fault = node.domain.empty() ? fault_of(node) : std::string();
     if (fault.empty()) return;
-    throw Error(fmt::format("{}: {}: the CPU engine, OpenVINO 2026.4, computes it wrongly: {}", model.source,
-                            describe(node), fault));
+    throw Error(fmt::format("{}: {}: OpenVINO 2026.4 computes this node wrongly: {}; set {} to onnxruntime",
+                            model.source, describe(node), fault, setting_name(Setting::cpu_engine)));
   });
 }
 
