@@ -10,16 +10,6 @@
 namespace graft::passes {
 namespace {
 
-/// Returns the name, or one like it that no node has: ONNX Runtime refuses two nodes of one name.
-std::string free_name(const std::string& name, std::unordered_map<std::string, std::size_t>& taken) {
-  if (taken.emplace(name, 0).second) return name;
-  std::size_t& suffix = taken[name];  // stays valid when names are added
-  for (;;) {
-    std::string result = fmt::format("{}~{}", name, ++suffix);
-    if (taken.emplace(result, 0).second) return result;
-  }
-}
-
 /// Renames the values in the bodies of a node, whose names other copies have.
 void rename_inside(onnx::Node& node) {
   for (onnx::Graph* inner : node.subgraphs()) {
@@ -30,17 +20,28 @@ void rename_inside(onnx::Node& node) {
 
 }  // namespace
 
-BodyCopies::BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes)
-    : node_(node), body_(body), graph_(*node.graph), shapes_(shapes) {
-  for (const onnx::Node* outer : graph_.nodes()) taken_.emplace(outer->name, 0);
+NodeNames::NodeNames(const onnx::Graph& graph) {
+  for (const onnx::Node* node : graph.nodes()) taken_.emplace(node->name, 0);
 }
+
+std::string NodeNames::add(const std::string& name) {
+  if (taken_.emplace(name, 0).second) return name;
+  std::size_t& suffix = taken_[name];  // stays valid when names are added
+  for (;;) {
+    std::string result = fmt::format("{}~{}", name, ++suffix);
+    if (taken_.emplace(result, 0).second) return result;
+  }
+}
+
+BodyCopies::BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes, NodeNames& names)
+    : node_(node), body_(body), graph_(*node.graph), shapes_(shapes), names_(names) {}
 
 std::vector<onnx::Value*> BodyCopies::add(const std::vector<onnx::Value*>& inputs) {
   values_.clear();
   for (std::size_t i = 0; i < inputs.size(); ++i) values_.emplace(body_.inputs()[i], inputs[i]);
   for (const onnx::Node* inner : body_.nodes()) {
     onnx::Node* copy = onnx::copy_node(*inner, graph_, [&](onnx::Value* value) { return look_up(value); });
-    if (!copy->name.empty()) copy->name = free_name(copy->name, taken_);
+    if (!copy->name.empty()) copy->name = names_.add(copy->name);
     if (shapes_ == Shapes::inferred) note_origin(*copy, stands_for(*inner));
     if (copies_ != 0) rename_inside(*copy);
   }
@@ -80,7 +81,8 @@ onnx::Value* BodyCopies::look_up(onnx::Value* value) {
 }
 
 void inline_branch(onnx::Node& node, const onnx::Graph& branch) {
-  BodyCopies copies(node, branch, BodyCopies::Shapes::same);
+  NodeNames names(*node.graph);
+  BodyCopies copies(node, branch, BodyCopies::Shapes::same, names);
   copies.finish(copies.add({}));
 }
 

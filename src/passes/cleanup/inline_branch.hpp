@@ -15,6 +15,17 @@ namespace graft::passes {
 /// and nodes of the branch keep their names unless another value or node has the name.
 void inline_branch(onnx::Node& node, const onnx::Graph& branch);
 
+/// The names that the nodes of a graph have or had.
+class NodeNames {
+ public:
+  explicit NodeNames(const onnx::Graph& graph);
+  /// Returns the name, or one like it that no node has, and adds it: ONNX Runtime refuses two nodes of one name.
+  std::string add(const std::string& name);
+
+ private:
+  std::unordered_map<std::string, std::size_t> taken_;  // the names, each with the last suffix that was tried
+};
+
 /// Replaces a node by copies of its body. The values and nodes of the first copy keep their names unless another value
 /// or node has the name; those of later copies get the suffixes ~1, ~2 ...
 class BodyCopies {
@@ -25,7 +36,8 @@ class BodyCopies {
     inferred  ///< None that shape inference finds: the values of two copies may have different shapes.
   };
 
-  BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes);
+  /// `names` are the names of the nodes around the node, to which those of the copies are added.
+  BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes, NodeNames& names);
 
   /// Adds a copy of the body to the graph around the node, and returns the outputs of the copy. `inputs` are the values
   /// that the copy reads in place of the inputs of the body.
@@ -43,7 +55,7 @@ class BodyCopies {
   onnx::Graph& graph_;
   Shapes shapes_;
   std::size_t copies_ = 0;
-  std::unordered_map<std::string, std::size_t> taken_;  // names of nodes, each with the last suffix that was tried
+  NodeNames& names_;
   std::unordered_map<const onnx::Value*, onnx::Value*> constants_;  // which all copies share
   std::unordered_map<const onnx::Value*, onnx::Value*> values_;     // of the copy that is being added
   std::vector<std::pair<onnx::Value*, std::string>> made_;          // with the names that they should get

@@ -132,6 +132,20 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
+bool is_within_limit(Site& site, std::int64_t copied, std::int64_t limit, const std::string& what) {
+  constexpr std::int64_t most_copied = 64;  // as many nodes of one model as this number of the largest nodes
+  const std::string next = fmt::format("set {} to a larger number", setting_name(Setting::unroll));
+  if (copied > limit) {
+    site.no(fmt::format("{} more than {} nodes; {}", what, limit, next));
+  } else if (site.shapes().copied_nodes() + copied > most_copied * limit) {
+    site.no(fmt::format("all copies of bodies and tensors of sequences would have more than {} nodes; {}",
+                        most_copied * limit, next));
+  } else {
+    return true;
+  }
+  return false;
+}
+
 void check_table(const std::vector<std::int64_t>& sizes) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) {

@@ -10,10 +10,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "onnx/model.hpp"
+#include "passes/cleanup/inline_branch.hpp"
 #include "passes/cleanup/proven_shapes.hpp"
 
 namespace graft::passes {
@@ -34,8 +37,9 @@ struct Replacement {
   /// Edits the graph of a node with a body, which `nodes` cannot describe. Needs `by_definition`, and ignores all other
   /// members except `summary` and `reason`.
   std::function<void(onnx::Node&)> edit = {};
-  std::int64_t copied_nodes = 0;  ///< The number of nodes that `edit` copies.
-  bool keeps_node = false;        ///< Whether `edit` only completes the node, which stays.
+  /// The number of nodes that copies of a body, or the tensors of a sequence, need.
+  std::int64_t copied_nodes = 0;
+  bool keeps_node = false;  ///< Whether `edit` only completes the node, which stays.
 
   void line(const std::string& text) { nodes += text + "\n"; }
   /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or the name of a Cast that is added.
@@ -50,12 +54,34 @@ struct Replacement {
   std::string number(std::string name, double value, onnx::ElementType type = onnx::ElementType::f32);
 };
 
+/// Facts about sequences that several nodes read, so that a chain of insertions is followed once.
+struct SequenceFacts {
+  /// The number of tensors of a sequence, or why it is not known.
+  struct Length {
+    std::int64_t count = 0;
+    std::string why_not = {};
+  };
+  /// The begin and the end of one part of SplitToSequence.
+  struct Part {
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+  };
+  std::unordered_map<const onnx::Value*, Length> lengths;
+  std::unordered_map<const onnx::Node*, std::optional<std::vector<Part>>>
+      parts;                                       ///< The parts of each SplitToSequence.
+  std::unordered_set<const onnx::Node*> replaced;  ///< The nodes before a node that a replacement includes.
+};
+
 /// Shapes that follow from the inputs of the network, inferred at the first use.
 class ShapesOnDemand {
  public:
-  explicit ShapesOnDemand(Rewriter& rewriter) : rewriter_(rewriter) {}
+  /// `names` are set at the first use to those of the graph of the nodes, where copies of bodies need them.
+  explicit ShapesOnDemand(Rewriter& rewriter, std::optional<NodeNames>* names = nullptr)
+      : rewriter_(rewriter), names_(names == nullptr ? &own_names_ : names) {}
   [[nodiscard]] const ConvertOptions& options() const { return rewriter_.options(); }
   [[nodiscard]] std::int64_t copied_nodes() const { return rewriter_.copied_nodes(); }
+  [[nodiscard]] SequenceFacts& sequences() { return sequences_; }
+  [[nodiscard]] NodeNames& names_in(const onnx::Graph& graph) { return *names_ ? **names_ : names_->emplace(graph); }
   [[nodiscard]] const Shape* of(const onnx::Value& value) {
     if (!shapes_) shapes_.emplace(rewriter_);
     return shapes_->of(value);
@@ -64,6 +90,9 @@ class ShapesOnDemand {
  private:
   Rewriter& rewriter_;
   std::optional<ProvenShapes> shapes_;
+  SequenceFacts sequences_;
+  std::optional<NodeNames> own_names_;
+  std::optional<NodeNames>* names_;
 };
 
 /// A node that a lowering reads.
@@ -165,6 +194,10 @@ class TableTooLarge : public std::runtime_error {
       : std::runtime_error("a table of constants that its layers need would have more than " +
                            std::to_string(most_constants) + " elements") {}
 };
+
+/// Returns whether a node may become `copied` nodes, and these and all nodes copied before are within the limits.
+/// Otherwise stores a reason that begins with `what`: "its 3 iterations of 2 nodes are".
+[[nodiscard]] bool is_within_limit(Site& site, std::int64_t copied, std::int64_t limit, const std::string& what);
 
 /// Throws TableTooLarge if a table of these sizes has more than most_constants elements.
 void check_table(const std::vector<std::int64_t>& sizes);

@@ -9,22 +9,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <unordered_set>
 
 #include "graft/error.hpp"
 #include "onnx/known_sizes.hpp"
 #include "passes/lowering/lowering.hpp"
+#include "passes/pipeline.hpp"
 
 namespace graft::passes {
 namespace {
 
 constexpr std::string_view as_defined = "by definition: a sequence holds the tensors that it was created from";
 
-/// The begin and the end of one part of SplitToSequence.
-struct Part {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
-};
+using Part = SequenceFacts::Part;
 
 /// A tensor of a sequence: a whole tensor of the graph, or a part of it.
 struct Item {
@@ -33,17 +32,17 @@ struct Item {
   Part part = {};
 };
 
-/// The tensors of a sequence, in their order, and the nodes that put them there.
-struct Contents {
-  std::vector<Item> items;
-  std::vector<onnx::Node*> makers;
-};
-
-/// Returns a replacement together with those nodes before a node that are in the same graph.
-Replacement replacement_for(const onnx::Node& node, const std::vector<onnx::Node*>& makers) {
+/// Returns a replacement together with the nodes in the same graph that compute a sequence and that no earlier
+/// replacement includes: those before a node that one includes are included too.
+Replacement replacement_for(Site& site, onnx::Node* maker) {
   Replacement result;
-  std::copy_if(makers.begin(), makers.end(), std::back_inserter(result.together_with),
-               [&](const onnx::Node* maker) { return maker->graph == node.graph; });
+  std::unordered_set<const onnx::Node*>& replaced = site.shapes().sequences().replaced;
+  while (maker != nullptr && maker->graph == site.node().graph && replaced.insert(maker).second) {
+    result.together_with.push_back(maker);
+    const bool reads_sequence = maker->is("SequenceInsert") || maker->is("SequenceErase") || maker->is("Identity");
+    maker = reads_sequence && maker->input(0) != nullptr ? maker->input(0)->producer : nullptr;
+  }
+  std::reverse(result.together_with.begin(), result.together_with.end());
   result.by_definition = std::string(as_defined);
   return result;
 }
@@ -84,85 +83,157 @@ std::optional<std::vector<std::int64_t>> lengths_of(Site& site, const onnx::Node
   return result;
 }
 
-std::optional<std::vector<Item>> parts_of(Site& site, const onnx::Node& split) {
+/// Returns the parts of SplitToSequence. Otherwise stores why they are not known. Throws Error for lengths that do not
+/// add up to the size of the axis, unless the node is in a body, which may never run.
+std::optional<std::vector<Part>> compute_parts(Site& site, const onnx::Node& split) {
   const auto lengths = lengths_of(site, split);
   if (!lengths) return site.no("its sequence is created by a split into parts whose number or sizes are not known");
-  std::vector<Item> items;
+  std::vector<Part> parts;
   std::int64_t from = 0;
   for (const std::int64_t length : *lengths) {
     std::int64_t to = 0;
     if (length < 0 || __builtin_add_overflow(from, length, &to)) {
       return site.no("its sequence is created by a split whose lengths are negative or too large");
     }
-    items.push_back({split.input(0), &split, {from, to}});
+    parts.push_back({from, to});
     from = to;
   }
-  return items;
+  const onnx::Value* whole = split.input(0);
+  const Shape* shape = whole == nullptr ? nullptr : site.shapes().of(*whole);
+  const std::int64_t axis = split.int_or("axis", 0);
+  const auto size = shape == nullptr ? std::nullopt : onnx::known_size(*shape, axis);
+  if (!size || *size == from) return parts;
+  std::string what = fmt::format("the lengths of its parts add up to {}, and axis {} of '{}' has the size {}", from,
+                                 axis, whole->name, *size);
+  if (split.graph->parent() == nullptr) throw Error(fmt::format("{}: {}", describe(split), what));
+  return site.no(fmt::format("its sequence is created by {}: {}", describe(split), what));
 }
 
-/// Changes the contents as SequenceInsert or SequenceErase does, and returns whether the position is known.
-bool change(Site& site, const onnx::Node& node, std::vector<Item>& items) {
+/// Returns the parts of SplitToSequence, or null after it stored why they are not known.
+const std::vector<Part>* parts_of(Site& site, const onnx::Node& split) {
+  auto& known = site.shapes().sequences().parts;
+  auto found = known.find(&split);
+  if (found == known.end()) found = known.emplace(&split, compute_parts(site, split)).first;
+  if (found->second) return &*found->second;
+  static_cast<void>(compute_parts(site, split));  // stores the reason at this site
+  return nullptr;
+}
+
+/// Returns the position, from the front, at which SequenceInsert or SequenceErase changes a sequence of this length.
+/// Otherwise stores the reason.
+std::optional<std::size_t> position_of(Site& site, const onnx::Node& node, std::int64_t length) {
   const bool inserts = node.is("SequenceInsert");
   const onnx::Value* place = node.input(inserts ? 2 : 1);
-  const std::size_t count = items.size() + (inserts ? 1 : 0);
-  std::int64_t position = static_cast<std::int64_t>(count) - 1;
+  const std::int64_t count = length + (inserts ? 1 : 0);
+  std::int64_t position = count - 1;
   if (place != nullptr) {
     const auto given = onnx::constant_ints(place);
     if (!given || given->size() != 1) {
-      site.no(fmt::format("the position '{}' at which {} {} a tensor is not a constant", place->name, describe(node),
-                          inserts ? "inserts" : "erases"));
-      return false;
+      return site.no(fmt::format("the position '{}' at which {} {} a tensor is not a constant", place->name,
+                                 describe(node), inserts ? "inserts" : "erases"));
     }
     position = given->front();
   }
-  const auto front = from_front(position, count, items.size());
-  if (!front) {
-    outside(site, node, position, items.size());
-    return false;
-  }
-  const auto at = items.begin() + static_cast<std::ptrdiff_t>(*front);
-  if (inserts) {
-    items.insert(at, {.tensor = node.input(1)});
-  } else {
-    items.erase(at);
-  }
-  return true;
+  const auto front = from_front(position, static_cast<std::size_t>(count), static_cast<std::size_t>(length));
+  return front ? front : outside(site, node, position, static_cast<std::size_t>(length));
 }
 
-/// Returns the tensors of the sequence that a node reads. Otherwise stores why they are not known.
-std::optional<Contents> contents_of(Site& site) {
-  Contents contents;
-  std::vector<const onnx::Node*> changes;
-  const onnx::Value* sequence = site.node().input(0);
-  for (;; sequence = sequence->producer->input(0)) {
+/// Returns the number of tensors of a sequence that is no result of SequenceInsert, SequenceErase or Identity.
+/// Otherwise stores the reason.
+std::optional<std::int64_t> count_created(Site& site, const onnx::Value& sequence) {
+  const onnx::Node* maker = sequence.producer;
+  if (maker == nullptr) {
+    return site.no(fmt::format("its sequence '{}' is an input of {}", sequence.name,
+                               sequence.graph->parent() == nullptr ? "the network" : "the body around it"));
+  }
+  if (maker->is("SequenceConstruct")) return static_cast<std::int64_t>(maker->inputs.size());
+  if (maker->is("SequenceEmpty")) return 0;
+  if (maker->is("SplitToSequence")) {
+    const std::vector<Part>* parts = parts_of(site, *maker);
+    return parts == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(parts->size()));
+  }
+  return site.no(fmt::format("its sequence '{}' is a result of {}", sequence.name, describe(*maker)));
+}
+
+bool changes_sequence(const onnx::Node& node) { return node.is("SequenceInsert") || node.is("SequenceErase"); }
+
+/// Returns the number of tensors of a sequence. Otherwise stores why it is not known.
+std::optional<std::int64_t> length_of(Site& site, const onnx::Value* sequence) {
+  auto& known = site.shapes().sequences().lengths;
+  std::vector<const onnx::Value*> waiting;
+  for (;;) {
     if (sequence == nullptr) return site.no("its sequence is absent");
-    onnx::Node* maker = sequence->producer;
-    if (maker == nullptr) {
-      return site.no(fmt::format("its sequence '{}' is an input of {}", sequence->name,
-                                 sequence->graph->parent() == nullptr ? "the network" : "the body around it"));
+    if (known.contains(sequence)) break;
+    const onnx::Node* maker = sequence->producer;
+    if (maker == nullptr || !(changes_sequence(*maker) || maker->is("Identity"))) {
+      const auto count = count_created(site, *sequence);
+      known[sequence] =
+          count ? SequenceFacts::Length{.count = *count} : SequenceFacts::Length{.why_not = site.why_not()};
+      break;
     }
-    contents.makers.push_back(maker);
-    if (maker->is("SequenceInsert") || maker->is("SequenceErase")) {
-      changes.push_back(maker);
-    } else if (maker->is("SequenceConstruct")) {
-      for (onnx::Value* tensor : maker->inputs) contents.items.push_back({.tensor = tensor});
-      break;
-    } else if (maker->is("SplitToSequence")) {
-      auto parts = parts_of(site, *maker);
-      if (!parts) return std::nullopt;
-      contents.items = *std::move(parts);
-      break;
-    } else if (maker->is("SequenceEmpty")) {
-      break;
-    } else if (!maker->is("Identity")) {
-      return site.no(fmt::format("its sequence '{}' is a result of {}", sequence->name, describe(*maker)));
+    waiting.push_back(sequence);
+    sequence = maker->input(0);
+  }
+  SequenceFacts::Length length = known.at(sequence);
+  for (; !waiting.empty(); waiting.pop_back()) {
+    const onnx::Node& maker = *waiting.back()->producer;
+    if (length.why_not.empty() && changes_sequence(maker)) {
+      if (position_of(site, maker, length.count)) {
+        length.count += maker.is("SequenceInsert") ? 1 : -1;
+      } else {
+        length.why_not = site.why_not();
+      }
+    }
+    known[waiting.back()] = length;
+  }
+  if (!length.why_not.empty()) return site.no(length.why_not);
+  return length.count;
+}
+
+/// Returns the tensor at a position from the front of a sequence whose length is known.
+Item item_of(Site& site, const onnx::Value* sequence, std::size_t index) {
+  for (;; sequence = sequence->producer->input(0)) {
+    onnx::Node& maker = *sequence->producer;
+    if (maker.is("SequenceConstruct")) return {.tensor = maker.inputs[index]};
+    if (maker.is("SplitToSequence")) return {maker.input(0), &maker, parts_of(site, maker)->at(index)};
+    if (!changes_sequence(maker)) continue;
+    const std::size_t at = *position_of(site, maker, *length_of(site, maker.input(0)));
+    if (maker.is("SequenceErase")) {
+      index += index >= at ? 1 : 0;
+    } else if (index == at) {
+      return {.tensor = maker.input(1)};
+    } else {
+      index -= index > at ? 1 : 0;
     }
   }
-  std::reverse(contents.makers.begin(), contents.makers.end());
-  for (auto each = changes.rbegin(); each != changes.rend(); ++each) {
-    if (!change(site, **each, contents.items)) return std::nullopt;
+}
+
+/// Returns all tensors of a sequence. Otherwise stores why they are not known.
+std::optional<std::deque<Item>> items_of(Site& site, const onnx::Value* sequence) {
+  if (!length_of(site, sequence)) return std::nullopt;
+  std::vector<const onnx::Node*> changes;
+  while (changes_sequence(*sequence->producer) || sequence->producer->is("Identity")) {
+    if (changes_sequence(*sequence->producer)) changes.push_back(sequence->producer);
+    sequence = sequence->producer->input(0);
   }
-  return contents;
+  std::deque<Item> items;
+  const onnx::Node& first = *sequence->producer;
+  if (first.is("SequenceConstruct")) {
+    for (onnx::Value* tensor : first.inputs) items.push_back({.tensor = tensor});
+  } else if (first.is("SplitToSequence")) {
+    for (const Part& part : *parts_of(site, first)) items.push_back({first.input(0), &first, part});
+  }
+  for (; !changes.empty(); changes.pop_back()) {
+    const onnx::Node& node = *changes.back();
+    const std::size_t at = *position_of(site, node, static_cast<std::int64_t>(items.size()));
+    const auto place = items.begin() + static_cast<std::ptrdiff_t>(at);
+    if (node.is("SequenceInsert")) {
+      items.insert(place, {.tensor = node.input(1)});
+    } else {
+      items.erase(place);
+    }
+  }
+  return items;
 }
 
 /// Adds the nodes that compute an item, and returns its name.
@@ -209,24 +280,22 @@ std::optional<Replacement> lower_sequence_at(Site& site) {
   const auto given = site.ints(1);
   if (!given || given->size() != 1) return site.no("its position is not a constant");
   const std::int64_t position = given->front();
-  onnx::Node* maker = site.producer(0);
+  const onnx::Value* sequence = site.node().input(0);
+  onnx::Node* maker = sequence == nullptr ? nullptr : sequence->producer;
   Item item;
-  std::vector<onnx::Node*> makers;
-  if (maker != nullptr && maker->is("SplitToSequence") && !lengths_of(site, *maker)) {
+  if (site.producer(0) != nullptr && maker->is("SplitToSequence") && !lengths_of(site, *maker)) {
     const auto found = item_of_open_split(site, *maker, position);
     if (!found) return std::nullopt;
     item = *found;
-    makers = {maker};
   } else {
-    const auto contents = contents_of(site);
-    if (!contents) return std::nullopt;
-    const std::size_t count = contents->items.size();
+    const auto length = length_of(site, sequence);
+    if (!length) return std::nullopt;
+    const auto count = static_cast<std::size_t>(*length);
     const auto front = from_front(position, count, count);
     if (!front) return outside(site, site.node(), position, count);
-    item = contents->items[*front];
-    makers = contents->makers;
+    item = item_of(site, sequence, *front);
   }
-  Replacement result = replacement_for(site.node(), makers);
+  Replacement result = replacement_for(site, maker);
   const std::string name = add_item(result, item, 0);
   result.line(fmt::format("y0 = Identity({})", name));
   result.summary = item.split == nullptr       ? fmt::format("'{}'", item.tensor->name)
@@ -241,39 +310,49 @@ std::optional<Replacement> lower_concat_from_sequence(Site& site) {
   onnx::Node* maker = site.producer(0);
   if (maker != nullptr && maker->is("SplitToSequence") && maker->int_or("axis", 0) == axis &&
       removes_axis(*maker) == is_new_axis) {
-    Replacement result = replacement_for(site.node(), {maker});
+    if (lengths_of(site, *maker) && parts_of(site, *maker) == nullptr) return std::nullopt;
+    Replacement result = replacement_for(site, maker);
     result.reads.emplace("whole", maker->input(0));
     result.line("y0 = Identity(whole)");
     result.summary = fmt::format("'{}'", maker->input(0)->name);
     return result;
   }
-  const auto contents = contents_of(site);
-  if (!contents) return std::nullopt;
-  if (contents->items.empty()) return site.no("its sequence has no tensors");
-  Replacement result = replacement_for(site.node(), contents->makers);
+  const onnx::Value* sequence = site.node().input(0);
+  const auto items = items_of(site, sequence);
+  if (!items) return std::nullopt;
+  if (items->empty()) return site.no("its sequence has no tensors");
+  const auto parts =
+      std::count_if(items->begin(), items->end(), [](const Item& item) { return item.split != nullptr; });
+  const std::int64_t nodes = parts + (is_new_axis ? static_cast<std::int64_t>(items->size()) : 0);
+  const std::int64_t given = site.shapes().options().unroll;
+  if (!is_within_limit(site, nodes, given == 0 ? report::default_unroll : given,
+                       fmt::format("the {} tensors of its sequence need {} nodes, which are", items->size(), nodes))) {
+    return std::nullopt;
+  }
+  Replacement result = replacement_for(site, sequence->producer);
+  result.copied_nodes = nodes;
   const std::string along = result.ints("along", {axis});
-  std::string items;
-  for (std::size_t i = 0; i < contents->items.size(); ++i) {
-    std::string item = add_item(result, contents->items[i], i);
+  std::string names;
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    std::string item = add_item(result, (*items)[i], i);
     if (is_new_axis) {
       result.line(fmt::format("row{} = Unsqueeze({}, {})", i, item, along));
       item = fmt::format("row{}", i);
     }
-    items += (items.empty() ? "" : ", ") + item;
+    names += (names.empty() ? "" : ", ") + item;
   }
-  result.line(fmt::format("y0 = Concat<axis={}>({})", axis, items));
-  result.summary =
-      fmt::format("Concat of {} {}", contents->items.size(), contents->items.size() == 1 ? "tensor" : "tensors");
+  result.line(fmt::format("y0 = Concat<axis={}>({})", axis, names));
+  result.summary = fmt::format("Concat of {} {}", items->size(), items->size() == 1 ? "tensor" : "tensors");
   return result;
 }
 
 std::optional<Replacement> lower_sequence_length(Site& site) {
-  const auto contents = contents_of(site);
-  if (!contents) return std::nullopt;
-  Replacement result = replacement_for(site.node(), contents->makers);
-  const auto count = static_cast<std::int64_t>(contents->items.size());
-  result.line(fmt::format("y0 = Identity({})", result.integer("count", count)));
-  result.summary = fmt::format("the constant {}", count);
+  const onnx::Value* sequence = site.node().input(0);
+  const auto count = length_of(site, sequence);
+  if (!count) return std::nullopt;
+  Replacement result = replacement_for(site, sequence->producer);
+  result.line(fmt::format("y0 = Identity({})", result.integer("count", *count)));
+  result.summary = fmt::format("the constant {}", *count);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <unordered_map>
 
@@ -50,22 +51,15 @@ std::vector<std::int64_t> declared_sizes(const onnx::Value& scalar) {
 }
 
 /// Returns whether the copies stay within the limit. Otherwise stores the reason.
-bool is_within_limit(Site& site, std::int64_t iterations, std::int64_t nodes) {
-  constexpr std::int64_t most_unrolled = 64;  // as many nodes of one model as this number of the largest Loops
+bool can_copy(Site& site, std::int64_t iterations, std::int64_t nodes) {
   const std::int64_t most = site.shapes().options().unroll;
-  std::int64_t copied = 0;
   if (most == 0) {
     site.no(fmt::format("unrolling is disabled ({})", setting_name(Setting::unroll)));
-  } else if (__builtin_mul_overflow(iterations, std::max<std::int64_t>(nodes, 1), &copied) || copied > most) {
-    site.no(fmt::format("its {} iterations of {} nodes are more than {} nodes; set {} to a larger number", iterations,
-                        nodes, most, setting_name(Setting::unroll)));
-  } else if (site.shapes().copied_nodes() + copied > most_unrolled * most) {
-    site.no(fmt::format("all copies of bodies would have more than {} nodes; set {} to a larger number",
-                        most_unrolled * most, setting_name(Setting::unroll)));
-  } else {
-    return true;
+    return false;
   }
-  return false;
+  std::int64_t copied = 0;
+  if (__builtin_mul_overflow(iterations, std::max<std::int64_t>(nodes, 1), &copied)) copied = INT64_MAX;
+  return is_within_limit(site, copied, most, fmt::format("its {} iterations of {} nodes are", iterations, nodes));
 }
 
 Replacement copies_of_body(std::int64_t iterations, std::int64_t nodes) {
@@ -132,7 +126,8 @@ struct Iterations {
 
 /// Replaces a node by copies of its body. `inputs_of` adds what an iteration reads, given the carried values.
 template <class InputsOf>
-void unroll(onnx::Node& node, const onnx::Graph& body, const Iterations& iterations, const InputsOf& inputs_of) {
+void unroll(onnx::Node& node, const onnx::Graph& body, const Iterations& iterations, NodeNames& names,
+            const InputsOf& inputs_of) {
   onnx::Graph& graph = *node.graph;
   const std::string name = onnx::ref_of(node).id;
   const auto first = node.inputs.begin() + static_cast<std::ptrdiff_t>(iterations.first_received);
@@ -141,7 +136,7 @@ void unroll(onnx::Node& node, const onnx::Graph& body, const Iterations& iterati
   std::vector<std::optional<onnx::TensorData>> empty;
   for (const Scanned& each : iterations.scanned) empty.push_back(empty_result(*body.outputs()[each.index], each.axis));
 
-  BodyCopies copies(node, body, BodyCopies::Shapes::inferred);
+  BodyCopies copies(node, body, BodyCopies::Shapes::inferred, names);
   for (std::int64_t i = 0; i < iterations.count; ++i) {
     const Values outputs = copies.add(inputs_of(i, results));
     const auto returned = outputs.begin() + static_cast<std::ptrdiff_t>(iterations.first_returned);
@@ -279,14 +274,14 @@ std::optional<Replacement> unroll_loop(Site& site, const onnx::Graph& body) {
   for (std::size_t i = iterations.carried + 1; i < body.outputs().size(); ++i)
     iterations.scanned.push_back({.index = i});
   const std::int64_t nodes = count_nodes(body) + static_cast<std::int64_t>(iterations.scanned.size());
-  if (!is_within_limit(site, *count, nodes) || !can_join(site, body, iterations.scanned, *count)) return std::nullopt;
+  if (!can_copy(site, *count, nodes) || !can_join(site, body, iterations.scanned, *count)) return std::nullopt;
   Replacement result = copies_of_body(*count, nodes);
-  result.edit = [iterations](onnx::Node& loop) {
+  result.edit = [iterations, &shapes = site.shapes()](onnx::Node& loop) {
     const onnx::Graph& inside = *onnx::subgraph(loop, "body");
     onnx::Graph& graph = *loop.graph;
     const std::string name = onnx::ref_of(loop).id;
     onnx::Value* go = graph.add_constant(name + "/condition", bool_tensor(declared_sizes(*inside.inputs()[1]), true));
-    unroll(loop, inside, iterations, [&](std::int64_t i, const Values& carried) {
+    unroll(loop, inside, iterations, shapes.names_in(graph), [&](std::int64_t i, const Values& carried) {
       Values inputs{graph.add_constant(name + "/number", ints_tensor(declared_sizes(*inside.inputs()[0]), {i})), go};
       inputs.insert(inputs.end(), carried.begin(), carried.end());
       return inputs;
@@ -343,7 +338,7 @@ std::optional<ScanPlan> plan_of_scan(Site& site, const onnx::Graph& body) {
   if (!length) return site.no_size("the length of the tensors that it scans is dynamic");
   plan.iterations.count = *length;
   const std::int64_t nodes = count_nodes(body) + static_cast<std::int64_t>(scanned + joined);
-  if (!is_within_limit(site, *length, nodes) || !can_join(site, body, plan.iterations.scanned, *length)) {
+  if (!can_copy(site, *length, nodes) || !can_join(site, body, plan.iterations.scanned, *length)) {
     return std::nullopt;
   }
   return plan;
@@ -354,7 +349,7 @@ std::optional<Replacement> unroll_scan(Site& site, const onnx::Graph& body) {
   if (!plan) return std::nullopt;
   const std::size_t more = plan->input_axes.size() + plan->iterations.scanned.size();
   Replacement result = copies_of_body(plan->iterations.count, count_nodes(body) + static_cast<std::int64_t>(more));
-  result.edit = [plan = *plan](onnx::Node& scan) {
+  result.edit = [plan = *plan, &shapes = site.shapes()](onnx::Node& scan) {
     onnx::Graph& graph = *scan.graph;
     const std::string name = onnx::ref_of(scan).id;
     const std::size_t carried = plan.iterations.carried;
@@ -363,17 +358,18 @@ std::optional<Replacement> unroll_scan(Site& site, const onnx::Graph& body) {
       positions.push_back(graph.add_constant(name + "/number", ints_tensor({}, {i})));
     }
     const Values tensors(scan.inputs.begin() + static_cast<std::ptrdiff_t>(carried), scan.inputs.end());
-    unroll(scan, *onnx::subgraph(scan, "body"), plan.iterations, [&](std::int64_t i, const Values& values) {
-      Values inputs = values;
-      for (std::size_t k = 0; k < tensors.size(); ++k) {
-        const std::int64_t position = plan.input_directions[k] == 0 ? i : plan.iterations.count - 1 - i;
-        onnx::Node* gather =
-            graph.add_node("Gather", {tensors[k], positions[static_cast<std::size_t>(position)]}, {name + "/element"});
-        gather->attributes["axis"] = onnx::AttributeData(plan.input_axes[k]);
-        inputs.push_back(gather->output());
-      }
-      return inputs;
-    });
+    unroll(scan, *onnx::subgraph(scan, "body"), plan.iterations, shapes.names_in(graph),
+           [&](std::int64_t i, const Values& values) {
+             Values inputs = values;
+             for (std::size_t k = 0; k < tensors.size(); ++k) {
+               const std::int64_t position = plan.input_directions[k] == 0 ? i : plan.iterations.count - 1 - i;
+               onnx::Node* gather = graph.add_node(
+                   "Gather", {tensors[k], positions[static_cast<std::size_t>(position)]}, {name + "/element"});
+               gather->attributes["axis"] = onnx::AttributeData(plan.input_axes[k]);
+               inputs.push_back(gather->output());
+             }
+             return inputs;
+           });
   };
   return result;
 }
