@@ -12,18 +12,23 @@
 namespace graft::inspect {
 namespace {
 
-/// Adds a step for the operator with most nodes out of those that no loaded library has. Its command shows the pattern
-/// for the other operators.
-void add_operator_to_write(const std::vector<NodeSupport>& nodes, std::vector<NextStep>& steps) {
+/// Adds a step for the operator with most nodes out of those that no loaded library has and that have a node which
+/// `can_define` accepts. Its command shows the pattern for the other operators.
+void add_operator_to_write(const std::vector<NodeSupport>& nodes, const CanDefine& can_define,
+                           std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;
+  std::map<std::string, std::size_t> to_define;  // the first node of an operator from which it can be written
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool is_missing = is_bad(nodes[i].support) && nodes[i].cause == report::library_missing;
     // `graft new` refuses the names of ONNX's operators, whatever the domain of the node.
     const NodeRef& node = nodes[i].node;
     const bool has_name_of_onnx = onnx::is_standard_operator("", node.op);
     if (!is_missing || has_name_of_onnx || onnx::is_standard_operator(node.domain, node.op)) continue;
-    ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write, .first = i}).first->second.nodes;
+    ++operators.try_emplace(nodes[i].op, NextStep{.kind = NextStep::Kind::write}).first->second.nodes;
+    if (can_define == nullptr || can_define(node.name)) to_define.try_emplace(nodes[i].op, i);
   }
+  std::erase_if(operators, [&](const auto& each) { return !to_define.contains(each.first); });
+  for (auto& [op, step] : operators) step.first = to_define.at(op);
   const auto most = std::ranges::max_element(operators, {}, [](const auto& each) { return each.second.nodes; });
   if (most != operators.end()) steps.push_back(most->second);
 }
@@ -31,7 +36,7 @@ void add_operator_to_write(const std::vector<NodeSupport>& nodes, std::vector<Ne
 }  // namespace
 
 std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted, bool is_built,
-                                 std::size_t fused) {
+                                 std::size_t fused, const CanDefine& can_define) {
   const auto count = [&](auto&& fits) {
     return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), fits));
   };
@@ -53,7 +58,7 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
     const std::size_t wrong =
         count([&](const NodeSupport& node) { return is_for_host(node) && is_computed_wrongly(node); });
     steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
-    add_operator_to_write(nodes, steps);
+    add_operator_to_write(nodes, can_define, steps);
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0 && !is_built) {

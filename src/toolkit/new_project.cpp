@@ -94,19 +94,6 @@ void check_project_name(const std::string& name) {
   if (is_one_of(name, of_graft)) refuse("is the name of a library of Graft");
 }
 
-/// Throws Error for an operator that TensorRT's parser or Graft would take for another one.
-void check_operator_name_is_free(const std::string& name, const std::function<void(std::string_view)>& refuse) {
-  if (onnx::is_standard_operator("", name)) {
-    refuse("ONNX has an operator of this name, and TensorRT's parser looks only at the name");
-  }
-  for (const OperatorType* type : operators()) {
-    const bool is_taken =
-        type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
-                                          [&](const DropIn& each) { return each.plugin_name == name; });
-    if (is_taken) refuse("Graft has an operator of this name; `graft ops` lists Graft's operators");
-  }
-}
-
 void check_operator_name(const std::string& name) {
   const auto refuse = [&](std::string_view why) {
     throw Error(fmt::format(
@@ -119,19 +106,7 @@ void check_operator_name(const std::string& name) {
   if (!is_written_well) refuse("C++ does not accept this name for a type");
   if (name.size() > longest_name)
     refuse(fmt::format("the name has {} characters; it must have at most {}", name.size(), longest_name));
-  check_operator_name_is_free(name, refuse);
-}
-
-/// Returns the folder of an operator: "beta_swish" for "BetaSwish", "rms_norm" for "RMSNorm".
-std::string folder_of(std::string_view name) {
-  std::string folder;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool after_lower = i > 0 && !is_upper(name[i - 1]) && name[i - 1] != '_';
-    const bool before_lower = i > 0 && i + 1 < name.size() && is_lower(name[i + 1]);
-    if (is_upper(name[i]) && (after_lower || before_lower)) folder += '_';
-    folder += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
-  }
-  return folder;
+  if (const std::string taken = owner_of_name(name); !taken.empty()) refuse(taken);
 }
 
 struct Replacement {
@@ -185,16 +160,17 @@ struct Source {
 Source source_from_node(const NewProject& project) {
   Source source{.model = inspect::inferred_copy(model_of(load(project.model)))};
   source.node = &find_named_node(source.model, project.node);
-  check_operator_name_is_free(source.node->op_type, [&](std::string_view why) {
+  const std::string& name = source.node->op_type;
+  if (const std::string taken = owner_of_name(name); !taken.empty()) {
     throw Error(fmt::format("{}: {}\n`graft inspect {}` reports how TensorRT runs the node", describe(*source.node),
-                            why, shell_path(project.model)));
-  });
-  if (!project.operator_name.empty() && project.operator_name != source.node->op_type) {
+                            taken, shell_path(project.model)));
+  }
+  if (!project.operator_name.empty() && project.operator_name != name) {
     throw Error(
         fmt::format("graft new: {} {}: the operator of {} is {}, and only an operator of that name replaces the "
                     "node\nLeave out {}",
-                    setting_name(Setting::project_operator), project.operator_name, describe(*source.node),
-                    source.node->op_type, setting_name(Setting::project_operator)));
+                    setting_name(Setting::project_operator), project.operator_name, describe(*source.node), name,
+                    setting_name(Setting::project_operator)));
   }
   return source;
 }
@@ -443,8 +419,8 @@ NewReport write_project(const NewProject& project) {
     written.operator_name = project.operator_name.empty() ? std::string(source.kind->name) : project.operator_name;
     check_operator_name(written.operator_name);
   }
-  written.operator_folder = folder_of(written.operator_name);
-  if (written.operator_folder == "tests" || written.operator_folder == "build") {
+  written.operator_folder = operator_folder(written.operator_name);
+  if (is_folder_of_project(written.operator_folder)) {
     throw Error(
         fmt::format("graft new: {} {}: its folder would be `{}`, which the project needs for other files\nChoose "
                     "another name for the operator",

@@ -8,15 +8,19 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
+#include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_name.hpp"
+#include "onnx/operator_node.hpp"
 #include "onnx/tensor_data.hpp"
 
 namespace graft::toolkit {
@@ -189,8 +193,16 @@ std::string float_text(float value) {
   return text + "F";
 }
 
-NodeMember member_of(const std::string& attribute, const AttributeValue& value, const std::string& definition) {
-  NodeMember made{.attribute = attribute, .member = identifier(attribute), .type = "", .value = ""};
+/// Returns the text with an upper-case letter at the beginning.
+std::string in_upper_case(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+/// Returns the member for an attribute. `enumeration` is the type of a member for a string.
+NodeMember member_of(const std::string& attribute, const std::string& member, const AttributeValue& value,
+                     const std::string& enumeration) {
+  NodeMember made{.attribute = attribute, .member = member, .type = "", .value = ""};
   if (const auto* number = std::get_if<float>(&value)) {
     made.type = "float";
     made.value = float_text(*number);
@@ -206,9 +218,7 @@ NodeMember member_of(const std::string& attribute, const AttributeValue& value, 
     made.type = "std::vector<std::int64_t>";
     made.value = fmt::format("{{{}}}", fmt::join(*integers, ", "));
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    std::string kind = made.member;
-    kind.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(kind.front())));
-    made.type = definition + kind;
+    made.type = enumeration;
     const std::string choice = identifier(*text);
     made.value = fmt::format("{}::{}", made.type, choice);
     made.enumeration = fmt::format(
@@ -228,13 +238,23 @@ struct NodeMembers {
   std::vector<std::string> left_out;
 };
 
+/// Returns the name, or one like it that is not among `taken`, and adds it there.
+std::string free_name(const std::string& name, std::set<std::string, std::less<>>& taken) {
+  std::string free = name;
+  for (int number = 2; !taken.insert(free).second; ++number) free = fmt::format("{}_{}", name, number);
+  return free;
+}
+
 NodeMembers members_of(const onnx::Node& node, const std::string& definition) {
   NodeMembers found;
+  // A member has neither the name of another member nor that of its type; types of enumerations differ too.
+  std::set<std::string, std::less<>> taken{definition};
   for (const auto& [name, attribute] : node.attributes) {
     // TensorRT's parser selects the plugin by these attributes.
     if (name == "plugin_version" || name == "plugin_namespace") continue;
     if (const std::optional<AttributeValue> value = attribute.value()) {
-      found.members.push_back(member_of(name, *value, definition));
+      const std::string member = free_name(identifier(name), taken);
+      found.members.push_back(member_of(name, member, *value, free_name(definition + in_upper_case(member), taken)));
     } else {
       found.left_out.push_back(fmt::format("{} ({})", name, attribute.kind()));
     }
@@ -516,17 +536,54 @@ const onnx::Node& find_named_node(const onnx::Model& model, const std::string& n
                           found.size() > 1 ? "have" : "has", shell_path(model.source)));
 }
 
-std::string definition_name(const onnx::Node& node) {
-  std::string name = node.op_type;
-  const bool is_name = !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
-                       std::ranges::all_of(name, is_letter_or_digit) && name.find("__") == std::string::npos;
-  if (!is_name) {
-    throw Error(
-        fmt::format("{}: an operator of a library cannot be called {}, because its name is also the name of a C++ type",
-                    onnx::describe(node), name));
+std::string owner_of_name(const std::string& name) {
+  if (onnx::is_standard_operator("", name)) {
+    return "ONNX has an operator of this name, and TensorRT's parser looks only at the name";
   }
-  name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
-  return name;
+  for (const OperatorType* type : operators()) {
+    const bool is_taken =
+        type->name == name || std::any_of(type->drop_ins.begin(), type->drop_ins.end(),
+                                          [&](const DropIn& each) { return each.plugin_name == name; });
+    if (is_taken) return "Graft has an operator of this name; `graft ops` lists Graft's operators";
+  }
+  return "";
+}
+
+std::string definition_name(const onnx::Node& node) {
+  if (node.op_type.empty()) throw Error(fmt::format("{}: its operator has no name", onnx::describe(node)));
+  return in_upper_case(identifier(node.op_type));
+}
+
+std::string operator_folder(std::string_view type) {
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::string folder;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    const bool after_lower = i > 0 && !is_upper(type[i - 1]) && type[i - 1] != '_';
+    const bool before_lower = i > 0 && type[i - 1] != '_' && i + 1 < type.size() && is_lower(type[i + 1]);
+    if (is_upper(type[i]) && (after_lower || before_lower)) folder += '_';
+    folder += static_cast<char>(std::tolower(static_cast<unsigned char>(type[i])));
+  }
+  return folder;
+}
+
+bool is_folder_of_project(std::string_view folder) { return folder == "tests" || folder == "build"; }
+
+std::set<std::string, std::less<>> find_nodes_to_define(const onnx::Model& model) {
+  std::map<std::string, int> counts;
+  model.graph().for_each_node([&](const onnx::Node& node) { ++counts[onnx::ref_of(node).name]; });
+  std::set<std::string, std::less<>> names;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    std::string name = onnx::ref_of(node).name;
+    if (counts[name] != 1 || !owner_of_name(node.op_type).empty()) return;
+    try {
+      static_cast<void>(ports_of(node));
+      if (!is_folder_of_project(operator_folder(definition_name(node)))) names.insert(std::move(name));
+    } catch (const Error&) {
+      return;  // the node has a port that a definition from a node does not have
+    }
+  });
+  return names;
 }
 
 std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onnx/model.hpp"
@@ -26,9 +29,21 @@ struct OperatorNames {
 /// have the name.
 [[nodiscard]] const onnx::Node& find_named_node(const onnx::Model& model, const std::string& name);
 
-/// Returns the C++ type for an operator: its name, beginning with an upper-case letter. Throws Error for the name of an
-/// operator that no C++ type can have.
+/// Returns why an operator of your own cannot have this name: ONNX or Graft has an operator of the name. Returns an
+/// empty string for other names.
+[[nodiscard]] std::string owner_of_name(const std::string& name);
+
+/// Returns the C++ type for an operator: its name, beginning with an upper-case letter, with `_` in place of characters
+/// that C++ does not allow in a name. Throws Error for an operator without a name.
 [[nodiscard]] std::string definition_name(const onnx::Node& node);
+
+/// Returns the folder of an operator by its C++ type: "beta_swish" for "BetaSwish", "rms_norm" for "RMSNorm".
+[[nodiscard]] std::string operator_folder(std::string_view type);
+/// Returns whether a project has a folder of this name for files other than those of an operator.
+[[nodiscard]] bool is_folder_of_project(std::string_view folder);
+
+/// Returns the names of the nodes for which operator_sources() writes an operator and find_named_node() finds one node.
+[[nodiscard]] std::set<std::string, std::less<>> find_nodes_to_define(const onnx::Model& model);
 
 /// Returns the definition, the kernels and the cases of an operator for a node. The types and shapes of the node's
 /// tensors have to be inferred. The kernels return an error that names the file in which to write the computation.

@@ -3,6 +3,8 @@
 import os
 import re
 import resource
+import shlex
+import shutil
 
 import onnx
 import pytest
@@ -362,6 +364,61 @@ def test_an_operator_has_the_ports_and_attributes_of_a_node(graft, tmp_path):
         "`x1` has rank ",
     ):
         assert line in text, line
+
+
+def save_foreign(path, op_type, inputs=("x",), attributes=None, kind=TensorProto.FLOAT, names=("n",)):
+    """Saves a network with a node of an operator of nobody for each of `names`."""
+    nodes = [
+        helper.make_node(op_type, inputs, [f"y{at}"], name=name, domain="acme", **(attributes or {}))
+        for at, name in enumerate(names)
+    ]
+    outputs = [info(f"y{at}", kind, [2, 3]) for at in range(len(names))]
+    return save(path, nodes, [info("x", kind, [2, 3])], outputs, domains=["acme"])
+
+
+def commands_to_write(graft, model, *options, **keywords):
+    next_steps = graft("inspect", model, *options, "--probe", "none", "--json", **keywords).json["next"]
+    return [step["command"] for step in next_steps if " new " in step["command"]]
+
+
+@pytest.mark.parametrize("op_type", ["my-blur", "2d.Blur", "blur v2", "__Blur", "class"])
+def test_the_command_for_an_operator_of_any_name_runs(graft, tmp_path, op_type):
+    model = save_foreign(tmp_path / "m.onnx", op_type)
+    for options in ((), ("--convert",)):
+        (command,) = commands_to_write(graft, model, *options)
+        shutil.rmtree(tmp_path / "my_ops", ignore_errors=True)
+        graft(*shlex.split(command)[1:], cwd=tmp_path, code=0)
+        (header,) = (path for path in (tmp_path / "my_ops").glob("*/*.hpp") if not path.name.endswith("_cases.hpp"))
+        text = header.read_text()
+        assert f'static constexpr auto name = "{op_type}";' in text
+        (type_name,) = re.findall(r"^struct (\w+) \{$", text, re.MULTILINE)
+        assert re.fullmatch("[A-Z][A-Za-z0-9_]*", type_name) and "__" not in type_name
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"inputs": ("", "x")},
+        {"kind": TensorProto.INT8},
+        {"names": ("n", "n")},
+        {"op_type": "Tests"},
+    ],
+)
+def test_no_command_is_printed_for_a_node_without_a_definition(graft, tmp_path, network):
+    model = save_foreign(tmp_path / "m.onnx", **{"op_type": "Blur", **network})
+    assert commands_to_write(graft, model) == commands_to_write(graft, model, "--convert") == []
+
+
+def test_members_have_different_names(graft, tmp_path):
+    attributes = {"a-b": 1, "a_b": 2, "mode": "x", "Mode": "y", "Blur": 3, "BlurMode": 4}
+    model = save_foreign(tmp_path / "m.onnx", "Blur", attributes=attributes)
+    graft("new", "my_ops", "--from", model, "--node", "n", cwd=tmp_path, code=0)
+    text = (tmp_path / "my_ops" / "blur" / "blur.hpp").read_text()
+    members = re.findall(r"^  \S+ (\w+) = ", text, re.MULTILINE)
+    types = re.findall(r"^(?:enum class|struct) (\w+)", text, re.MULTILINE)
+    assert len(members) == len(attributes) and len(set(members + types)) == len(members) + len(types), text
+    for name in attributes:
+        assert text.count(f'graft::attribute("{name}", &Blur::') == 1
 
 
 def test_the_command_for_an_operator_of_a_node_is_printed(graft, tmp_path):

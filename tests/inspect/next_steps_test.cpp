@@ -106,6 +106,23 @@ TEST(NextSteps, of_many_operators_the_one_with_most_nodes_is_written) {
   EXPECT_EQ(next_steps(nodes, false), (Steps{{Kind::cut, 15}, {Kind::write, 5, 0, 10}}));
 }
 
+TEST(NextSteps, an_operator_is_written_from_a_node_that_can_be_defined) {
+  std::vector<NodeSupport> nodes;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    nodes.push_back(node(Support::refused));
+    nodes.back().cause = report::library_missing;
+    nodes.back().node = {.id = name, .name = name, .op = "Blur", .domain = "acme"};
+    nodes.back().op = "acme::Blur";
+  }
+  nodes.back().op = "acme::Sharpen";
+  const auto steps = [&](const std::string& defined) {
+    return next_steps(nodes, false, false, 0, [&](const std::string& name) { return name == defined; });
+  };
+  EXPECT_EQ(steps("b"), (Steps{{Kind::cut, 4}, {Kind::write, 3, 0, 1}}));
+  EXPECT_EQ(steps("d"), (Steps{{Kind::cut, 4}, {Kind::write, 1, 0, 3}}));
+  EXPECT_EQ(steps("none"), (Steps{{Kind::cut, 4}}));
+}
+
 TEST(NextSteps, a_model_without_nodes_needs_none) { EXPECT_EQ(next_steps({}, false), Steps{}); }
 
 }  // namespace
