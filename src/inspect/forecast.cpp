@@ -78,8 +78,9 @@ onnx::Model inferred_copy(const onnx::Model& model) {
   return copy;
 }
 
-report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model) {
+report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model, const Release& release) {
   passes::ConvertOptions options;
+  options.has_multi_head_attention = has_multi_head_attention(release);
   options.extra_passes = {rules::library_fusion_pass()};
   options.prove = false;
   if (engine.can_run()) {
@@ -89,13 +90,13 @@ report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Mod
   return convert(engine, model, options);
 }
 
-Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model) {
+Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, const Release& release) {
   onnx::Model converted = model.clone();
   hide_faults(converted);
   Prospect prospect;
   report::RewriteReport report;
   try {
-    report = convert_in_memory(engine, converted);
+    report = convert_in_memory(engine, converted, release);
   } catch (const Error& error) {
     prospect.warnings.push_back(fmt::format(
         "`graft convert` refuses the model, so this report does not predict what the conversion changes: {}",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect/tensorrt_release.hpp"
 #include "inspect/verdicts.hpp"
 #include "onnx/count_nodes.hpp"
 #include "onnx/model.hpp"
@@ -23,9 +24,9 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
 /// Returns a copy of a model to which infer_and_note_faults() was applied, with the shapes of the file.
 [[nodiscard]] onnx::Model inferred_copy(const onnx::Model& model);
 
-/// Converts a model. Rewrites are proven only if the model has operators of Graft, whose native form may hold for some
-/// sizes only, and if `engine` can run: proving every fusion may take long.
-report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model);
+/// Converts a model for a release. Rewrites are proven only if the model has operators of Graft, whose native form may
+/// hold for some sizes only, and if `engine` can run: proving every fusion may take long.
+report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model, const Release& release);
 
 struct Prospect {
   Forecast forecast;
@@ -36,8 +37,8 @@ struct Prospect {
   std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.
 };
 
-/// Converts a copy of a model that infer_and_note_faults() has prepared, and returns what becomes of its nodes. An
-/// error of the conversion becomes a warning.
-[[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model);
+/// Converts a copy of a model that infer_and_note_faults() has prepared, for a release, and returns what becomes of its
+/// nodes. An error of the conversion becomes a warning.
+[[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, const Release& release);
 
 }  // namespace graft::inspect

@@ -357,8 +357,12 @@ void add_attention_kernel(const onnx::Node& node, Forms& forms) {
 }
 
 void add_multi_head_attention(const onnx::Node& node, Forms& forms) {
-  constexpr auto refused = std::to_array<std::pair<std::size_t, std::string_view>>(
-      {{3, "bias"}, {4, "key_padding_mask"}, {6, "past_key"}, {7, "past_value"}});
+  constexpr auto refused = std::to_array<std::pair<std::size_t, std::string_view>>({{3, "bias"},
+                                                                                    {4, "key_padding_mask"},
+                                                                                    {6, "past_key"},
+                                                                                    {7, "past_value"},
+                                                                                    {8, "past_sequence_length"},
+                                                                                    {9, "cache_indirection"}});
   for (const auto& [index, name] : refused) {
     if (node.input(index) == nullptr) continue;
     forms.push_back(
@@ -366,16 +370,36 @@ void add_multi_head_attention(const onnx::Node& node, Forms& forms) {
          fmt::format("its input {} is used; TensorRT accepts only query, key, value and attention_bias", name)});
     break;
   }
-  if (node.is_output_used(1) || node.is_output_used(2)) {
+  if (passes::returns_more_than_attention(node)) {
     forms.push_back({"multi_head_attention_outputs", "more than its first output is used"});
+  }
+  if (passes::has_mask_filter_value(node)) {
+    forms.push_back({"multi_head_attention_mask_filter_value",
+                     "its attribute mask_filter_value is set, which TensorRT does not accept"});
+  }
+  if (passes::has_scale_without_root(node)) {
+    forms.push_back({.name = "multi_head_attention_scale",
+                     .what = fmt::format("its scale is {}, and TensorRT multiplies query and key by the square root of "
+                                         "the scale",
+                                         node.float_or("scale", 0)),
+                     .is_computed_wrongly = true});
   }
   for (std::size_t i = 0; i < 3; ++i) {
     if (node.input(i) != nullptr && (rank_of(node.input(i)) < 0 || rank_of(node.input(i)) == 3)) continue;
     forms.push_back({"multi_head_attention_packed", "query, key and value are not three tensors of rank 3"});
     return;
   }
+  const onnx::Value& query = *node.input(0);
   const onnx::Value& key = *node.input(1);
   const onnx::Value& value = *node.input(2);
+  const bool has_equal_lengths = query.shape && key.shape && (*query.shape)[1] == (*key.shape)[1];
+  if (node.int_or("unidirectional", 0) != 0 && !has_equal_lengths) {
+    forms.push_back({.name = "multi_head_attention_lengths",
+                     .what = "its attribute unidirectional is 1, and its query and key may have different lengths; "
+                             "TensorRT then hides the last keys from the last query",
+                     .advice = "give its query and key the same length; or {} leaves the node to the host",
+                     .is_computed_wrongly = true});
+  }
   if (key.shape && value.shape && key.shape->back() != value.shape->back()) {
     forms.push_back({"attention_value_size", std::string(different_value_size)});
   }

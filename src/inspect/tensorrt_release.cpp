@@ -189,6 +189,10 @@ std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release) 
                      title_of(release));
 }
 
+bool has_multi_head_attention(const Release& release) {
+  return release.flavor == Flavor::rtx && operator_fact(release, "MultiHeadAttention").runs == Answer::yes;
+}
+
 std::vector<std::string> guards_for(const Release& release) {
   const bool is_wrong = form_fact(release, "grid_sample_of_detr").runs == Answer::no;
   return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();

@@ -77,6 +77,9 @@ struct FormFact {
 /// that is unknown. Returns nothing if the release builds it.
 [[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
 
+/// Returns whether a release is known to build the plain form of ONNX Runtime's MultiHeadAttention itself.
+[[nodiscard]] bool has_multi_head_attention(const Release& release);
+
 /// Returns the names of the passes that rewrite nodes which a release computes wrongly.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);
 

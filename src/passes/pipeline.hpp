@@ -25,6 +25,9 @@ struct ConvertOptions {
   /// The reason, which reports quote, why no plugin can be in the body of an If, Loop or Scan; empty if TensorRT builds
   /// plugins there. The default holds for every release that was measured.
   std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
+  /// Whether TensorRT builds the plain form of ONNX Runtime's MultiHeadAttention itself, so that such a node stays. The
+  /// default holds for TensorRT-RTX from 1.6 on.
+  bool has_multi_head_attention = true;
   /// The most nodes that one Loop or Scan with a known number of iterations becomes; 0: none is unrolled.
   std::int64_t unroll = report::default_unroll;
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.

@@ -158,6 +158,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   }
   inner.unroll = options.unroll;
   if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
+  inner.has_multi_head_attention = inspect::has_multi_head_attention(conversion.rules_release());
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");
   inner.prove = options.prove;
   inner.prove_each = options.prove_each;

@@ -32,6 +32,7 @@
 #include "toolkit/checks.hpp"
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/operator_from_node.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/work.hpp"
@@ -102,20 +103,22 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   report.is_converted = convert;
   report.targets_of_plugins = targets_of_plugins();
   report.warnings = file_warnings(model, report.origin);
+  const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
   if (convert) {
+    inspection.nodes_to_define = find_nodes_to_define(inspect::inferred_copy(model));
     infer_shapes(model, shapes);
-    inspect::convert_in_memory(engine, model);
+    inspect::convert_in_memory(engine, model, release);
   }
   inspect::infer_and_note_faults(model, convert ? InputShapes() : shapes);
   if (!convert) {
-    inspection.prospect = inspect::prospect_of(engine, model);
+    inspection.nodes_to_define = find_nodes_to_define(model);
+    inspection.prospect = inspect::prospect_of(engine, model, release);
     if (inspection.prospect.converted != nullptr) report.converted_node_counts = inspection.prospect.nodes;
     const std::vector<std::string>& warnings = inspection.prospect.warnings;
     report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   }
   if (std::optional<std::string> warning = unknown_rank_warning(model)) report.warnings.push_back(std::move(*warning));
   if (std::optional<std::string> warning = inspect::f64_warning(model)) report.warnings.push_back(std::move(*warning));
-  const inspect::Release release = inspection.release.value_or(inspect::newest_measured_release());
   report.nodes = inspect::judge_nodes(model, inspection.prospect.forecast, release);
   if (inspection.prospect.converted != nullptr) {
     judge_converted(*inspection.prospect.converted, release, report.nodes);
@@ -271,8 +274,10 @@ report::InspectReport finish(Inspection&& inspection) {
   report.inputs = model_ports(graph.inputs());
   report.outputs = model_ports(graph.outputs());
   report.node_counts = onnx::count_nodes(inspection.model);
-  report.next_steps =
-      inspect::next_steps(report.nodes, report.is_converted, report.is_built_as_it_is(), inspection.prospect.fused);
+  const bool is_onnx = !report.origin.if_imported();
+  report.next_steps = inspect::next_steps(
+      report.nodes, report.is_converted, report.is_built_as_it_is(), inspection.prospect.fused,
+      [&](const std::string& node) { return is_onnx && inspection.nodes_to_define.contains(node); });
   report.may_run_in_onnxruntime = true;
   graph.for_each_node([&](const onnx::Node& node) {
     report.may_run_in_onnxruntime =

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Inspection {
   /// The verdicts on the nodes of `prospect.converted`, where the call of a function does not run: a conversion inlines
   /// the function, so that these decide where the network is cut. Empty where no such call fails.
   std::vector<report::NodeSupport> converted_nodes;
+  /// The nodes of the file from which `graft new` writes an operator, by name.
+  std::set<std::string, std::less<>> nodes_to_define = {};
 };
 
 /// Sets `release` and `rules` of the report of an inspection or a conversion. Returns the release of that name, or

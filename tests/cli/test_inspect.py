@@ -1166,3 +1166,15 @@ def test_guide_shows_what_is_printed_for_a_plugin_of_another_namespace(graft, tm
     start, end = shown.split("...")
     assert start in printed
     assert end in printed
+
+
+def test_an_operator_of_onnxruntime_is_lowered_where_the_release_lacks_it(graft, tmp_path):
+    inputs = [(name, [2, 5, 8]) for name in "qkv"]
+    node = helper.make_node("MultiHeadAttention", list("qkv"), ["y"], domain="com.microsoft", num_heads=2)
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", [2, 5, 8])], domains=["com.microsoft"])
+    for release, verdict in (("rtx-1.5", "lowered"), ("tensorrt-10.13", "lowered"), ("rtx-1.7", "native")):
+        (judged,) = graft("inspect", model, "--for", release, "--json", code=0).json["nodes"]
+        assert judged["verdict"] == verdict, judged
+        converted = tmp_path / f"{release}.onnx"
+        graft("convert", model, "-o", converted, "--for", release, "--no-check", code=0)
+        assert any(n.domain for n in onnx.load(converted).graph.node) == (verdict == "native")

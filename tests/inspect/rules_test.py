@@ -317,6 +317,18 @@ FAMILIES = {
             THREE, "float[2,5,8] y, float[2,2,5,4] a, float[2,2,5,4] b", f"y, a, b = {MHA} (q, k, v)", 17
         ),
         "packed": network("float[2,5,2,3,4] q", "float[2,5,8] y", f"y = {MHA} (q)", 17),
+        "past_length": network(
+            f"{THREE}, int32[1] n", "float[2,5,8] y", f'y = {MHA} (q, k, v, "", "", "", "", "", n)', 17
+        ),
+        "scores": network(THREE, "float[2,5,8] y, float[a,b,c,d] s", f'y, "", "", s = {MHA} (q, k, v)', 17),
+        **{
+            name: network(THREE, "float[2,5,8] y", f"y = {MHA.replace('>', f', {attribute}>')} (q, k, v)", 17)
+            for name, attribute in (
+                ("unidirectional", "unidirectional: int = 1"),
+                ("scale", "scale: float = 0.25"),
+                ("mask_filter_value", "mask_filter_value: float = -9.0"),
+            )
+        },
         "cross": network("float[2,5,8] q, float[2,7,8] k", "float[2,5,8] y", f"y = {MHA} (q, k, k)", 17),
         "value_size": network(
             "float[2,5,8] q, float[2,7,8] k, float[2,7,12] v", "float[2,5,12] y", f"y = {MHA} (q, k, v)", 17

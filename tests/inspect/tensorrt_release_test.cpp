@@ -156,6 +156,33 @@ TEST(Releases, what_is_in_no_table_is_unknown) {
   EXPECT_EQ(verdict_in(pooled, "rtx-1.7"), Support::unsupported);
 }
 
+TEST(Releases, some_build_the_attention_of_onnxruntime) {
+  EXPECT_TRUE(has_multi_head_attention(release("rtx-1.7")));
+  EXPECT_TRUE(has_multi_head_attention(release("rtx-1.6")));
+  for (const char* name : {"rtx-1.4", "rtx-1.5", "tensorrt-10.13", "tensorrt-11.1"}) {
+    EXPECT_FALSE(has_multi_head_attention(release(name))) << name;
+  }
+}
+
+TEST(Releases, what_the_parser_takes_and_computes_wrongly_is_unsupported) {
+  const auto attention = [](const std::string& attributes, std::int64_t keys) {
+    return test::text_model({{"q", ElementType::f32, {2, 5, 8}},
+                             {"k", ElementType::f32, {2, keys, 8}},
+                             {"v", ElementType::f32, {2, keys, 8}}},
+                            "y = com.microsoft::MultiHeadAttention<num_heads=2" + attributes + ">(q, k, v)", {"y"});
+  };
+  for (const auto& [attributes, keys] :
+       {std::pair(", unidirectional=1", 7), std::pair(", scale=0.0", 5), std::pair(", scale=-1.0", 5)}) {
+    const NodeSupport node = judge_nodes(attention(attributes, keys), {}, release("rtx-1.7")).front();
+    EXPECT_EQ(node.support, Support::unsupported) << attributes;
+    EXPECT_EQ(node.cause, computed_wrongly) << attributes;
+  }
+  for (const auto& [attributes, keys] :
+       {std::pair(", unidirectional=1", 5), std::pair(", unidirectional=0", 7), std::pair(", scale=0.5", 5)}) {
+    EXPECT_EQ(verdict_in(attention(attributes, keys), "rtx-1.7"), Support::native) << attributes;
+  }
+}
+
 TEST(Releases, what_is_computed_wrongly_is_said_of_a_node_that_runs) {
   const auto sampled = [](const std::string& attributes) {
     return test::text_model({{"x", ElementType::f32, {1, 2, 4, 5}}, {"grid", ElementType::f32, {1, 4, 5, 2}}},

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "graft/error.hpp"
 #include "passes/lowering/cost.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/pipeline.hpp"
@@ -121,6 +125,138 @@ TEST(Lowerings, TakeNoReductionThatOnnxDoesNotHaveForAnother) {
       EXPECT_THAT(report.near_misses.front().reason, HasSubstr("its reduction is 'xor'"));
     }
   }
+}
+
+using onnx::ElementType::f32;
+using onnx::ElementType::i32;
+
+onnx::Model multi_head_attention(const std::string& attributes, std::int64_t keys = 5) {
+  return inferred_text_model({{"q", f32, {2, 5, 8}}, {"k", f32, {2, keys, 8}}, {"v", f32, {2, keys, 8}}},
+                             fmt::format("y = com.microsoft::MultiHeadAttention<num_heads=2{}>(q, k, v)", attributes),
+                             {"y"});
+}
+
+TEST(Lowerings, KeepAMultiHeadAttentionThatTheReleaseBuilds) {
+  const auto remaining = [](const std::string& attributes, bool has_it, std::int64_t keys = 5) {
+    onnx::Model model = multi_head_attention(attributes, keys);
+    ConvertOptions options;
+    options.has_multi_head_attention = has_it;
+    options.prove = false;
+    convert(runtime::default_engine(), model, options);
+    return count_of(model, "MultiHeadAttention");
+  };
+  EXPECT_EQ(remaining("", true), 1U);
+  EXPECT_EQ(remaining("", false), 0U);
+  EXPECT_EQ(remaining(", unidirectional=1", true), 1U);
+  EXPECT_EQ(remaining(", unidirectional=1", false), 0U);
+  EXPECT_EQ(remaining(", scale=0.5", true), 1U);
+  EXPECT_EQ(remaining(", scale=0.0", true), 0U) << "0 stands for the default, and TensorRT multiplies by 0";
+  EXPECT_EQ(remaining(", scale=-0.5", true), 0U) << "TensorRT takes the root of the scale";
+  EXPECT_EQ(remaining(", mask_filter_value=-9.0", true), 0U);
+  EXPECT_EQ(remaining(", unidirectional=1", true, 7), 1U) << "not lowered, because the lengths differ";
+}
+
+TEST(Lowerings, NameTheInputOfAnAttentionWhoseShapeDoesNotFit) {
+  struct Case {
+    std::vector<test::TextInput> inputs;
+    std::string node;
+    std::string message;
+  };
+  const std::vector<test::TextInput> three{{"q", f32, {2, 5, 8}}, {"k", f32, {2, 7, 8}}, {"v", f32, {2, 7, 8}}};
+  const auto with = [&](const test::TextInput& input) {
+    std::vector<test::TextInput> inputs = three;
+    inputs.push_back(input);
+    return inputs;
+  };
+  const std::string multi_head = "y = com.microsoft::MultiHeadAttention<num_heads=2>(q, k, v, {})";
+  const std::string packed = "y = com.microsoft::Attention<num_heads=2>(q, w, {})";
+  const test::TextInput weights{"w", f32, {8, 24}};
+  const std::vector<Case> cases{
+      {with({"m", i32, {2, 9}}), fmt::format(fmt::runtime(multi_head), "_, m"),
+       "its input key_padding_mask 'm' has the shape [2, 9]; it must be [2, 7]"},
+      {with({"m", i32, {2, 7, 7}}), fmt::format(fmt::runtime(multi_head), "_, m"), "it must be [2, 5, 7]"},
+      {with({"b", f32, {23}}), fmt::format(fmt::runtime(multi_head), "b"),
+       "its input bias 'b' has the shape [23]; it must be [24]"},
+      {with({"b", f32, {3, 2, 5, 7}}), fmt::format(fmt::runtime(multi_head), "_, _, b"),
+       "its input attention_bias 'b' has the shape [3, 2, 5, 7]; it must be [1 or 2, 1 or 2, 5, 7]"},
+      {with({"p", f32, {2, 3, 4, 4}}), fmt::format(fmt::runtime(multi_head), "_, _, _, p, p"),
+       "its input past_key 'p' has the shape [2, 3, 4, 4]; it must be [2, 2, 4, size of a head]"},
+      {{{"q", f32, {2, 5, 8}}, {"k", f32, {2, 7, 8}}, {"v", f32, {2, 6, 8}}, {"b", f32, {24}}},
+       fmt::format(fmt::runtime(multi_head), "b"),
+       "its input value 'v' has the shape [2, 6, 8]; it must be [2, 7, width]"},
+      {{{"q", f32, {2, 5, 8}}, weights, {"m", i32, {2, 4}}},
+       fmt::format(fmt::runtime(packed), "_, m"),
+       "its input mask_index 'm' has the shape [2, 4]; it must be [2, 5]"},
+      {{{"q", f32, {2, 5, 9}}, weights, {"b", f32, {24}}},
+       fmt::format(fmt::runtime(packed), "b"),
+       "its input input 'q' has the shape [2, 5, 9]; it must be [2, 5, 8]"},
+  };
+  for (const Case& each : cases) {
+    onnx::Model model = inferred_text_model(each.inputs, each.node, {"y"});
+    try {
+      convert(runtime::default_engine(), model);
+      ADD_FAILURE() << each.node;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("'y' ("), HasSubstr(each.message))) << each.node;
+    }
+  }
+}
+
+RewriteReport convert_text(const std::vector<test::TextInput>& inputs, const std::string& nodes,
+                           std::int64_t unroll = report::default_unroll) {
+  onnx::Model model = inferred_text_model(inputs, nodes, {"y"});
+  ConvertOptions options;
+  options.prove = false;
+  options.unroll = unroll;
+  return convert(runtime::default_engine(), model, options);
+}
+
+TEST(Sequences, OfManyPartsAreJoinedUpToTheLimit) {
+  const std::string joined = "parts = SplitToSequence(x)\ny = ConcatFromSequence<axis=1>(parts)";
+  EXPECT_EQ(convert_text({{"x", f32, {500, 3}}}, joined).count("lower_to_native"), 1U);
+  const RewriteReport refused = convert_text({{"x", f32, {65536, 3}}}, joined);
+  EXPECT_EQ(refused.count("lower_to_native"), 0U);
+  ASSERT_EQ(refused.near_misses.size(), 1U);
+  EXPECT_THAT(refused.near_misses[0].reason,
+              HasSubstr("the 65536 tensors of its sequence need 65536 nodes, which are more than 1000 nodes"));
+  EXPECT_EQ(convert_text({{"x", f32, {1200, 3}}}, joined, 2000).count("lower_to_native"), 1U);
+}
+
+TEST(Sequences, OfPartsThatDoNotAddUpAreRefused) {
+  for (const char* reader : {"y = ConcatFromSequence<axis=0>(parts)", "y = ConcatFromSequence<axis=1>(parts)",
+                             "first = Constant<value_int=0>()\ny = SequenceAt(parts, first)",
+                             "n = SequenceLength(parts)\ny = Cast<to=float>(n)"}) {
+    const std::string nodes =
+        fmt::format("sizes = Constant<value_ints=[4, 5]>()\nparts = SplitToSequence<axis=0>(x, sizes)\n{}", reader);
+    EXPECT_NO_THROW(convert_text({{"x", f32, {9, 9}}}, nodes)) << reader;
+    try {
+      convert_text({{"x", f32, {8, 9}}}, nodes);
+      ADD_FAILURE() << reader;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("the lengths of its parts add up to 9, and axis 0 of 'x' has the size 8"));
+    }
+  }
+}
+
+/// Each node of a chain was visited by each reader before, which took minutes.
+TEST(Sequences, OfManyChangesAreFollowedOnce) {
+  constexpr int count = 3000;
+  std::string nodes = "s0 = SequenceEmpty()\nfirst = Constant<value_int=0>()\n";
+  std::string sum = "x";
+  for (int i = 0; i < count; ++i) {
+    nodes += fmt::format("s{1} = SequenceInsert(s{0}, x)\na{0} = SequenceAt(s{1}, first)\n", i, i + 1);
+  }
+  for (int i = 0; i < count; i += 100) {
+    nodes += fmt::format("t{} = Add({}, a{})\n", i, sum, i);
+    sum = fmt::format("t{}", i);
+  }
+  const RewriteReport report = convert_text({{"x", f32, {2}}}, nodes + fmt::format("y = Relu({})", sum));
+  EXPECT_EQ(report.count("lower_to_native"), static_cast<std::size_t>(count / 100));
+  std::size_t inserted = 0;
+  for (const Rewrite& rewrite : report.rewrites) {
+    for (const NodeRef& node : rewrite.nodes) inserted += node.op == "SequenceInsert" ? 1 : 0;
+  }
+  EXPECT_LE(inserted, static_cast<std::size_t>(count)) << "each is named once";
 }
 
 TEST(Lowerings, SayWhyNot) {

@@ -7,7 +7,9 @@
 //   GroupQueryAttention(q, k, v, lengths)     becomes   the same, with each head of keys repeated
 //   RotaryEmbedding(x, positions, cos, sin)   becomes   Concat(a * cos - b * sin, a * sin + b * cos), a, b halves of x
 //
-// TensorRT-RTX builds a MultiHeadAttention with query, key, value and attention_bias itself; it ignores unidirectional.
+// TensorRT-RTX builds a MultiHeadAttention with query, key, value and attention_bias itself. With unidirectional = 1 it
+// hides the keys after the number of the query, which is right only if there are as many keys as queries: the engines
+// of TensorRT-RTX 1.7.1 hold this condition as the source of their kernels.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,10 +21,33 @@
 #include <utility>
 #include <vector>
 
+#include "graft/error.hpp"
 #include "passes/lowering/lowering.hpp"
+#include "passes/lowering/refused_forms.hpp"
+#include "passes/pipeline.hpp"
 
 namespace graft::passes {
 namespace {
+
+/// A size that an input must have along one axis.
+struct WantedSize {
+  std::string_view name;  ///< The word for the size in messages where it is unknown.
+  std::optional<std::int64_t> size;
+  bool may_be_one = false;
+
+  [[nodiscard]] std::string text() const {
+    const std::string words = size ? fmt::format("{}", *size) : std::string(name);
+    return may_be_one && size != 1 ? fmt::format("1 or {}", words) : words;
+  }
+};
+
+using WantedSizes = std::vector<WantedSize>;
+
+/// Returns the sum, or nothing if a number is unknown or the sum exceeds 64 bits.
+std::optional<std::int64_t> sum_of(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+  std::int64_t sum = 0;
+  return a && b && !__builtin_add_overflow(*a, *b, &sum) ? std::optional(sum) : std::nullopt;
+}
 
 /// Writes the rotation of `x` by positions: [batch, length, heads, size] if `heads_axis` is 2, [batch, heads, length,
 /// size] if it is 1. cos and sin are [batch or 1, length, half of the rotated size]. Returns the name of the result.
@@ -155,6 +180,17 @@ class HeadsWriter {
     masks_.back() = line("hidden_or_padded", fmt::format("Max(hidden_and_padded, {})", least));
   }
 
+  /// The sizes to which the shapes of masks, of a bias and of past tensors must fit.
+  struct Sizes {
+    std::optional<std::int64_t> batch = {}, heads = {}, queries = {}, keys = {}, head_size = {};
+  };
+
+  /// Returns whether an input is absent, or has a shape that may be `wanted`. Otherwise throws Error, or stores the
+  /// reason if the node is in a body, which may never run.
+  bool fits(std::size_t input, std::string_view name, const WantedSizes& wanted);
+  bool does_mask_fit(std::size_t input, std::string_view name, const Sizes& sizes);
+  bool does_bias_of_scores_fit(std::size_t input, const Sizes& sizes);
+
   /// Adds the mask that is input `input`, in one of the forms that ONNX Runtime has. Returns whether it could.
   bool add_mask_input(std::size_t input, const std::string& name, const std::string& key);
 
@@ -198,6 +234,42 @@ class HeadsWriter {
   std::vector<std::string> masks_;
 };
 
+bool HeadsWriter::fits(std::size_t input, std::string_view name, const WantedSizes& wanted) {
+  const Shape* shape = site_.has_input(input) ? site_.shape(input) : nullptr;
+  if (shape == nullptr) return true;
+  bool is_wrong = shape->size() != wanted.size();
+  for (std::size_t axis = 0; axis < wanted.size() && !is_wrong; ++axis) {
+    const auto& [axis_name, size, may_be_one] = wanted[axis];
+    const Dim& found = (*shape)[axis];
+    is_wrong = size && found.is_constant() && found.value() != *size && !(may_be_one && found.value() == 1);
+  }
+  if (!is_wrong) return true;
+  std::vector<std::string> allowed;
+  for (const WantedSize& size : wanted) allowed.push_back(size.text());
+  std::string what = fmt::format("its input {} '{}' has the shape {}; it must be [{}]", name, node_.input(input)->name,
+                                 to_string(*shape), fmt::join(allowed, ", "));
+  if (node_.graph->parent() == nullptr) throw Error(fmt::format("{}: {}", onnx::describe(node_), what));
+  static_cast<void>(site_.no(std::move(what)));
+  return false;
+}
+
+bool HeadsWriter::does_mask_fit(std::size_t input, std::string_view name, const Sizes& sizes) {
+  const Shape* shape = site_.has_input(input) ? site_.shape(input) : nullptr;
+  const WantedSize batch{"batch", sizes.batch};
+  const WantedSize keys{"length of all keys", sizes.keys};
+  if (shape != nullptr && shape->size() == 2) return fits(input, name, {batch, keys});
+  if (shape == nullptr || shape->size() != 3) return true;
+  return fits(input, name, {batch, {"length of the query", sizes.queries}, keys});
+}
+
+bool HeadsWriter::does_bias_of_scores_fit(std::size_t input, const Sizes& sizes) {
+  return fits(input, "attention_bias",
+              {{"batch", sizes.batch, true},
+               {"num_heads", sizes.heads, true},
+               {"length of the query", sizes.queries},
+               {"length of all keys", sizes.keys}});
+}
+
 bool HeadsWriter::add_mask_input(std::size_t input, const std::string& name, const std::string& key) {
   if (!site_.has_input(input)) return true;
   const std::string mask = fmt::format("x{}", input);
@@ -239,6 +311,17 @@ std::optional<Replacement> HeadsWriter::write_packed() {
     return site_.no("its qkv_hidden_sizes or num_heads do not divide the width of its weights");
   }
   if (*std::min_element(sizes.begin(), sizes.end()) < 1) return site_.no("the size of its heads is not positive");
+  Sizes own{.batch = site_.size(0, 0), .heads = heads, .queries = site_.size(0, 1)};
+  own.head_size = sizes[1] / heads;
+  const auto past_keys = site_.has_input(4) ? site_.size(4, 3) : 0;
+  own.keys = sum_of(past_keys, own.queries);
+  if (!fits(0, "input", {{"batch", own.batch}, {"length", own.queries}, {"width", site_.size(1, 0)}}) ||
+      !fits(2, "bias", {{"width", *width}}) ||
+      !fits(4, "past",
+            {{"2", 2}, {"batch", own.batch}, {"heads", heads}, {"past length", past_keys}, {"size", own.head_size}}) ||
+      !does_mask_fit(3, "mask_index", own) || !does_bias_of_scores_fit(5, own)) {
+    return std::nullopt;
+  }
   std::string all = line("projected", "MatMul(x0, x1)");
   if (site_.has_input(2)) all = line("with_bias", "Add(projected, x2)");
   const HeadTensors parts = split(all, "_part", sizes);
@@ -279,28 +362,62 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
   if (k->size() == 5) return site_.no("its key and value are packed in one tensor");
   const bool has_past = site_.has_input(past_key) || site_.has_input(past_value);
   const bool is_unidirectional = node_.int_or("unidirectional", 0) != 0;
+  const bool has_equal_lengths = k->size() == 3 && (*k)[1] == (*q)[1];
   const bool has_more = site_.has_input(bias) || site_.has_input(padding) || has_past || site_.is_used(1) ||
-                        site_.is_used(2) || site_.is_used(3) || k->size() != 3;
-  if (!has_more && !is_unidirectional && q->back() == v->back()) return std::nullopt;
+                        site_.is_used(2) || site_.is_used(3) || k->size() != 3 || q->back() != v->back();
+  const bool is_computed_wrongly = has_scale_without_root(node_) || (is_unidirectional && !has_equal_lengths);
+  if (!has_more && !has_mask_filter_value(node_)) {
+    if (site_.shapes().options().has_multi_head_attention && !is_computed_wrongly) return std::nullopt;
+    result_.reason = is_computed_wrongly ? "TensorRT multiplies query and key by the square root of its scale"
+                                         : "the release of TensorRT does not have com.microsoft::MultiHeadAttention";
+  } else {
+    result_.reason = has_more ? "TensorRT accepts only query, key, value and attention_bias of equal widths and one "
+                                "output of com.microsoft::MultiHeadAttention"
+                              : "TensorRT refuses mask_filter_value of com.microsoft::MultiHeadAttention";
+  }
   if (site_.has_input(past_length)) return site_.no("its input past_sequence_length is used");
   if (site_.has_input(indirection)) return site_.no("its input cache_indirection is used");
   if (site_.is_used(3)) return site_.no("its output qk is used");
   if (site_.has_input(past_key) != site_.has_input(past_value)) return site_.no("one of its past tensors is missing");
   // ONNX Runtime's CPU kernel hides no key from the last query, which matters if there are more keys than queries.
-  if (is_unidirectional && (k->size() != 3 || (*k)[1] != (*q)[1])) {
+  if (is_unidirectional && !has_equal_lengths) {
     return site_.no("its attribute unidirectional is 1, and its query and key may have different lengths");
   }
   const std::int64_t heads = node_.int_or("num_heads", 0);
   if (heads < 1) return site_.no("its num_heads is not positive");
   const auto width = site_.size(query, -1);
+  if (width && *width % heads != 0) return site_.no("its num_heads does not divide the width of its query");
   const auto factor = scale(width ? std::optional(*width / heads) : std::nullopt);
   if (!factor) return site_.no("the size of its heads is not known");
+
+  Sizes own{.batch = site_.size(query, 0), .heads = heads, .queries = site_.size(query, 1)};
+  if (width) own.head_size = *width / heads;
+  const auto keys_now = site_.size(key, k->size() == 4 ? 2 : 1);
+  const auto past_keys = has_past ? site_.size(past_key, 2) : 0;
+  own.keys = sum_of(past_keys, keys_now);
+  const WantedSize batch{"batch", own.batch};
+  const WantedSize head_count{"num_heads", heads};
+  const WantedSizes rows_of_keys = k->size() == 4
+                                       ? WantedSizes{batch, head_count, {"length", keys_now}, {"size", own.head_size}}
+                                       : WantedSizes{batch, {"length", keys_now}, {"width of the query", width}};
+  const WantedSizes rows_of_values = v->size() == 4
+                                         ? WantedSizes{batch, head_count, {"length", keys_now}, {"size", {}}}
+                                         : WantedSizes{batch, {"length of the key", keys_now}, {"width", {}}};
+  const WantedSizes past{batch, head_count, {"past length", past_keys}, {"size of a head", {}}};
+  if (!fits(key, "key", rows_of_keys) || !fits(value, "value", rows_of_values) || !fits(past_key, "past_key", past) ||
+      !fits(past_value, "past_value", past) || !does_mask_fit(padding, "key_padding_mask", own) ||
+      !does_bias_of_scores_fit(attention_bias, own)) {
+    return std::nullopt;
+  }
 
   HeadTensors rows{"x0", "x1", "x2"};
   if (site_.has_input(bias)) {
     const auto v_width = site_.size(value, v->size() == 4 ? 3 : -1);
     if (!width || !v_width || k->size() != 3 || v->size() != 3) {
       return site_.no("its bias is used, and its key and value do not have rank 3 and known sizes");
+    }
+    if (!fits(bias, "bias", {{"widths of query, key and value", sum_of(sum_of(width, width), v_width)}})) {
+      return std::nullopt;
     }
     const HeadTensors parts = split("x3", "_bias", {*width, *width, *v_width});
     rows = {line("q_biased", fmt::format("Add(x0, {})", parts.query)),
@@ -353,6 +470,15 @@ std::optional<Replacement> HeadsWriter::write_group_query() {
   const bool is_packed = !site_.has_input(key);
   const std::int64_t size = *width / (is_packed ? heads + 2 * kv_heads : heads);
   if (size < 1) return site_.no("its query is narrower than its number of heads");
+  Sizes own{.batch = site_.size(query, 0), .heads = heads, .queries = site_.size(query, 1)};
+  own.keys = is_packed ? own.queries : site_.size(key, 1);
+  const WantedSize batch{"batch", own.batch};
+  const WantedSize kv_width{"kv_num_heads times the size of a head", kv_heads * size};
+  if (!fits(key, "key", {batch, {"length", own.keys}, kv_width}) ||
+      !fits(value, "value", {batch, {"length of the key", own.keys}, kv_width}) ||
+      !does_bias_of_scores_fit(attention_bias, own)) {
+    return std::nullopt;
+  }
   const HeadTensors rows = is_packed ? split("x0", "_part", {heads * size, kv_heads * size, kv_heads * size})
                                      : HeadTensors{"x0", "x1", "x2"};
   HeadTensors now{apart("q", rows.query, heads), apart("k", rows.key, kv_heads), apart("v", rows.value, kv_heads)};

@@ -60,6 +60,14 @@ bool returns_more_than_attention(const onnx::Node& attention) {
 
 bool has_softmax_precision(const onnx::Node& attention) { return attention.attribute("softmax_precision") != nullptr; }
 
+bool has_scale_without_root(const onnx::Node& multi_head_attention) {
+  return multi_head_attention.float_or("scale", 1) <= 0;
+}
+
+bool has_mask_filter_value(const onnx::Node& multi_head_attention) {
+  return multi_head_attention.attribute("mask_filter_value") != nullptr;
+}
+
 bool is_batch_first(const onnx::Node& recurrent) { return recurrent.int_or("layout", 0) != 0; }
 
 bool returns_statistics(const onnx::Node& layer_normalization) {

@@ -33,6 +33,11 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool returns_more_than_attention(const onnx::Node& attention);
 /// Returns whether an Attention has the attribute softmax_precision.
 [[nodiscard]] bool has_softmax_precision(const onnx::Node& attention);
+/// Returns whether a MultiHeadAttention has a scale that is 0, which ONNX Runtime takes for an absent one, or negative.
+/// TensorRT multiplies queries and keys by the square root of the scale.
+[[nodiscard]] bool has_scale_without_root(const onnx::Node& multi_head_attention);
+/// Returns whether a MultiHeadAttention has the attribute mask_filter_value, which TensorRT refuses.
+[[nodiscard]] bool has_mask_filter_value(const onnx::Node& multi_head_attention);
 /// Returns whether an LSTM, a GRU or an RNN has the batch before time (layout = 1).
 [[nodiscard]] bool is_batch_first(const onnx::Node& recurrent);
 /// Returns whether the output Mean or InvStdDev of a LayerNormalization is used.
