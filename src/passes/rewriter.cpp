@@ -42,6 +42,23 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+bool compiles(const runtime::Engine& engine, const onnx::Model& region) {
+  try {
+    static_cast<void>(engine.compile(region));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Returns ONNX Runtime, if it is the engine or the one that confirms its measurements, or null.
+const runtime::Engine* find_onnxruntime(const runtime::Engine& engine) {
+  constexpr std::string_view name = "ONNX Runtime";
+  if (engine.name().starts_with(name)) return &engine;
+  const runtime::Engine* second = engine.second();
+  return second != nullptr && second->name().starts_with(name) ? second : nullptr;
+}
+
 /// Returns whether the matcher looks through a node, so that the node can lie inside a region without having been
 /// matched.
 bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
@@ -312,6 +329,7 @@ void Rewriter::record_rejected(Subject subject, std::string replacement, std::st
 Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   if (!proposal.by_definition.empty()) return {true, proposal.by_definition};
   if (!options_.prove) return {true, std::string(as_asked)};
+  if (proposal.is_proven_by_onnxruntime) return prove_by_onnxruntime(proposal);
   const std::vector<const onnx::Value*> inputs = boundary_of(proposal);
   for (const onnx::Value* input : inputs) {
     if (!input->type || !input->shape) {
@@ -325,26 +343,54 @@ Rewriter::Verdict Rewriter::prove(const Proposal& proposal) {
   }
 }
 
-Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs) {
+Rewriter::Verdict Rewriter::prove_by_onnxruntime(const Proposal& proposal) {
+  const auto by_definition = [&](const std::string& why) {
+    return Verdict{true, fmt::format("{}; ONNX Runtime did not prove it: {}", proposal.where_engine_lacks_it, why)};
+  };
+  const runtime::Engine* engine = find_onnxruntime(engine_);
+  if (engine == nullptr) return by_definition("it is not among the CPU engines");
+  const std::vector<const onnx::Value*> inputs = boundary_of(proposal);
+  for (const onnx::Value* input : inputs) {
+    if (!input->type || !input->shape) {
+      return by_definition(fmt::format("the type or the rank of '{}' is unknown", input->name));
+    }
+  }
+  try {
+    const Region region = region_of(proposal, inputs);
+    if (std::string why = refusal_of(region.after); !why.empty()) return {false, std::move(why)};
+    Verdict verdict = prove_regions(*engine, region, proposal.changes_result, nodes_text(proposal), proposal.emptied);
+    const bool has_run = verdict.proven || !verdict.could_not_run;
+    return has_run || !compiles(*engine, region.after) ? verdict : by_definition(verdict.text);
+  } catch (const Error& error) {
+    return by_definition(error.what());
+  }
+}
+
+Rewriter::Region Rewriter::region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs) const {
   const onnx::Graph& graph = *proposal.outputs.front()->graph;
   const std::vector<const onnx::Value*> outputs = results_of(proposal);
-  onnx::Model before;
+  Region region;
   if (&graph == &model_.graph()) {
-    before = extract(model_, inputs, outputs);
+    region.before = extract(model_, inputs, outputs);
   } else {
     const onnx::Model alone = model_of_subgraph(model_, graph);
-    before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
+    region.before = extract(alone, values_named(alone, inputs), values_named(alone, outputs));
   }
-  if (!proposal.proof_shapes.empty()) fix_shapes(before, proposal.proof_shapes);
-  onnx::Model after = before.clone();
-  proposal.edit(after.graph());
-  after.graph().remove_dead();
-  // The whole model would be refused for the same reason.
-  if (std::string why = refusal_of(after); !why.empty()) return {false, std::move(why)};
+  if (!proposal.proof_shapes.empty()) fix_shapes(region.before, proposal.proof_shapes);
+  region.after = region.before.clone();
+  proposal.edit(region.after.graph());
+  region.after.graph().remove_dead();
+  return region;
+}
 
-  Verdict verdict = prove_regions(before, after, proposal.changes_result, nodes_text(proposal), proposal.emptied);
-  if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() && !compiles(before) &&
-      compiles(after)) {
+Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs) {
+  const Region region = region_of(proposal, inputs);
+  // The whole model would be refused for the same reason.
+  if (std::string why = refusal_of(region.after); !why.empty()) return {false, std::move(why)};
+
+  Verdict verdict = prove_regions(engine_, region, proposal.changes_result, nodes_text(proposal), proposal.emptied);
+  if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() &&
+      !compiles(engine_, region.before) && compiles(engine_, region.after)) {
     return {true, proposal.where_engine_lacks_it};
   }
   // A verdict on the whole model holds for this place only, so it is not kept for regions that look the same.
@@ -352,17 +398,9 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   return verdict;
 }
 
-bool Rewriter::compiles(const onnx::Model& region) const {
-  try {
-    static_cast<void>(engine_.compile(region));
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
+Rewriter::Verdict Rewriter::prove_regions(const runtime::Engine& engine, const Region& region, bool changes_result,
                                           const std::string& nodes, const std::vector<onnx::Value*>& emptied) {
+  const auto& [before, after] = region;
   const std::string key = (changes_result ? "!" : "=") + region_text(before) + region_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
     ++report_.proofs_reused;
@@ -371,22 +409,22 @@ Rewriter::Verdict Rewriter::prove_regions(const onnx::Model& before, const onnx:
   const bool alike = !changes_result && !options_.prove_each;
   const std::string kind = alike ? kind_text(before, after) : "";
   if (const auto known = kinds_.find(kind); alike && known != kinds_.end()) {
-    if (auto verdict = prove_alike(known->second, before, after)) return *std::move(verdict);
+    if (auto verdict = prove_alike(engine, known->second, region)) return *std::move(verdict);
   }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
   verify::ProofOptions options = options_.proof;
   for (const onnx::Value* value : emptied) options.emptied.push_back(value->name);
   const verify::ProofResult result =
-      changes_result ? measure_region(engine_, before, after, options) : prove_region(engine_, before, after, options);
+      changes_result ? measure_region(engine, before, after, options) : prove_region(engine, before, after, options);
   if (!result.proven && result.trials == 0 && !result.dispute)
     return {.proven = false, .text = result.text, .could_not_run = true};
   if (alike && result.proven) kinds_.try_emplace(kind, ProvenKind{.first = nodes, .text = result.text});
   return verdicts_.emplace(key, Verdict{.proven = result.proven, .text = result.text}).first->second;
 }
 
-std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const onnx::Model& before,
-                                                       const onnx::Model& after) {
+std::optional<Rewriter::Verdict> Rewriter::prove_alike(const runtime::Engine& engine, ProvenKind& kind,
+                                                       const Region& region) {
   if (!kind.holds) return std::nullopt;
   ++kind.members;
   const bool is_checked = (kind.members & (kind.members - 1)) == 0;
@@ -401,7 +439,7 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(ProvenKind& kind, const o
   const Stopwatch stopwatch(report_.proof_seconds);
   verify::ProofOptions few = options_.proof;
   few.spot_check = true;
-  const verify::ProofResult result = prove_region(engine_, before, after, few);
+  const verify::ProofResult result = prove_region(engine, region.before, region.after, few);
   if (result.proven) {
     return Verdict{
         .proven = true,
@@ -440,7 +478,7 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
                                          const std::vector<std::string>& inputs,
                                          const std::vector<std::string>& outputs) {
   if (!options_.prove) return {true, std::string(as_asked)};
-  const auto region_of = [&](const onnx::Model& model) {
+  const auto region_between = [&](const onnx::Model& model) {
     const auto named = [](const onnx::Graph& graph, const std::vector<std::string>& names) {
       std::vector<const onnx::Value*> values;
       for (const std::string& name : names) {
@@ -457,9 +495,8 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
     return extract(alone, named(alone.graph(), inputs), named(alone.graph(), outputs));
   };
   try {
-    const onnx::Model region_before = region_of(before);
-    const onnx::Model region_after = region_of(after);
-    Verdict verdict = prove_regions(region_before, region_after, false, fmt::format("'{}'", outputs.front()));
+    const Region region{.before = region_between(before), .after = region_between(after)};
+    Verdict verdict = prove_regions(engine_, region, false, fmt::format("'{}'", outputs.front()));
     if (!verdict.proven && verdict.could_not_run) throw Error(verdict.text);
     return verdict;
   } catch (const Error& error) {

@@ -48,6 +48,9 @@ struct Proposal {
   /// The proof, if the engine does not have an operator of the original, so that there is nothing to run; otherwise
   /// empty.
   std::string where_engine_lacks_it = {};
+  /// Whether only ONNX Runtime proves the change, because it defines an operator of the original and other engines
+  /// compute it differently. Where it runs nothing of the original, `where_engine_lacks_it` is the proof.
+  bool is_proven_by_onnxruntime = false;
   std::string place = {};  ///< The place of the rule, see Rewrite::place.
   /// Tensors that the proof also runs without elements, see ProofOptions::emptied. Such a proposal is proven by its
   /// region only, because the whole model may have no inputs for which these tensors are empty.
@@ -175,8 +178,14 @@ class Rewriter {
   [[nodiscard]] std::string key_of(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
   void reject(Rewrite rewrite, bool is_final);
   [[nodiscard]] Verdict prove(const Proposal& proposal);
+  [[nodiscard]] Verdict prove_by_onnxruntime(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
-  [[nodiscard]] bool compiles(const onnx::Model& region) const;
+  /// The region that a proposal changes, as models of their own before and after the change.
+  struct Region {
+    onnx::Model before;
+    onnx::Model after;
+  };
+  [[nodiscard]] Region region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs) const;
   [[nodiscard]] Verdict prove_models(const onnx::Model& before, const onnx::Model& after);
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
   [[nodiscard]] Verdict compare_models(const onnx::Model& before, const onnx::Model& after, bool changes_result);
@@ -188,10 +197,10 @@ class Rewriter {
     std::size_t members = 1;
     bool holds = true;  ///< Whether every spot check has held.
   };
-  [[nodiscard]] Verdict prove_regions(const onnx::Model& before, const onnx::Model& after, bool changes_result,
+  [[nodiscard]] Verdict prove_regions(const runtime::Engine& engine, const Region& region, bool changes_result,
                                       const std::string& nodes, const std::vector<onnx::Value*>& emptied = {});
-  [[nodiscard]] std::optional<Verdict> prove_alike(ProvenKind& kind, const onnx::Model& before,
-                                                   const onnx::Model& after);
+  [[nodiscard]] std::optional<Verdict> prove_alike(const runtime::Engine& engine, ProvenKind& kind,
+                                                   const Region& region);
 
   const runtime::Engine& engine_;
   onnx::Model& model_;

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "passes/passes.hpp"
 #include "passes/pipeline.hpp"
@@ -103,6 +107,75 @@ TEST(Proof, ASharedIntermediateIsRefused) {
   EXPECT_EQ(report.count("fuse_l2_normalize"), 0U);
   ASSERT_EQ(report.near_misses.size(), 1U);
   EXPECT_THAT(report.near_misses[0].reason, testing::HasSubstr("used"));
+}
+
+/// The CPU engine of the tests under another name, which refuses models with one operator.
+class Renamed final : public runtime::Engine {
+ public:
+  explicit Renamed(std::string name, std::string refused = "", const runtime::Engine* second = nullptr)
+      : name_(std::move(name)), refused_(std::move(refused)), second_(second) {}
+
+  [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] const runtime::Engine* second() const override { return second_; }
+  [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& model,
+                                                                const runtime::CompileOptions& options) const override {
+    if (count_of(model, refused_) != 0) throw Error("there is no kernel for " + refused_);
+    return default_engine().compile(model, options);
+  }
+  [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
+    return default_engine().evaluate_constant_graph(model);
+  }
+
+ private:
+  std::string name_;
+  std::string refused_;
+  const runtime::Engine* second_;
+};
+
+/// Replaces Relu by another operator, as a rewrite that only ONNX Runtime proves.
+RewriteReport replace_relu(const runtime::Engine& engine, const std::string& op_type) {
+  onnx::Model model = inferred_text_model({{"x", onnx::ElementType::f32, {2, 8}}}, "a = Relu(x)\ny = Exp(a)", {"y"});
+  ConvertOptions options;
+  options.extra_passes = {{"mistake", "to be caught", [&](Rewriter& rewriter) {
+                             onnx::Node& relu = *rewriter.model().graph().find("a")->producer;
+                             Proposal proposal = propose_for(relu, op_type, "a test");
+                             proposal.where_engine_lacks_it = "by definition";
+                             proposal.is_proven_by_onnxruntime = true;
+                             proposal.edit = [&](onnx::Graph& graph) {
+                               onnx::Value* a = graph.find("a");
+                               onnx::Node* old = a->producer;
+                               onnx::Node* made = graph.add_node(op_type, {old->input(0)}, {"made"}, old);
+                               graph.replace_all_uses(*a, *made->output());
+                             };
+                             rewriter.apply(proposal);
+                           }}};
+  return convert(engine, model, options);
+}
+
+TEST(Proof, OnnxRuntimeJudgesWhatItDefines) {
+  const Renamed judge("ONNX Runtime 1");
+  const Renamed with_judge("Another 1", "", &judge);
+  for (const runtime::Engine* engine :
+       {&static_cast<const runtime::Engine&>(judge), &static_cast<const runtime::Engine&>(with_judge)}) {
+    const RewriteReport wrong = replace_relu(*engine, "Abs");
+    ASSERT_EQ(wrong.rejected.size(), 1U) << engine->name();
+    EXPECT_THAT(wrong.rejected[0].proof, testing::HasSubstr("output 'a' with"));
+    const RewriteReport right = replace_relu(*engine, "Relu");
+    ASSERT_EQ(right.count("mistake"), 1U) << engine->name();
+    EXPECT_THAT(right.rewrites[0].proof, testing::HasSubstr(" runs, largest difference"));
+  }
+}
+
+TEST(Proof, TheDefinitionIsTheProofWhereOnnxRuntimeRunsNothing) {
+  const Renamed without("Another 1");
+  const RewriteReport unproven = replace_relu(without, "Abs");
+  ASSERT_EQ(unproven.count("mistake"), 1U);
+  EXPECT_THAT(unproven.rewrites[0].proof,
+              testing::AllOf(testing::StartsWith("by definition; "), testing::HasSubstr("not among the CPU engines")));
+  const Renamed judge("ONNX Runtime 1", "Relu");
+  const RewriteReport refused = replace_relu(Renamed("Another 1", "", &judge), "Abs");
+  ASSERT_EQ(refused.count("mistake"), 1U);
+  EXPECT_THAT(refused.rewrites[0].proof, testing::HasSubstr("there is no kernel for Relu"));
 }
 
 TEST(Proof, ThePatternOfALibraryIsSaidToBeNearBesideThatOfGraftsWhichIsNearerToTheNode) {

@@ -187,10 +187,12 @@ constexpr std::array all_lowerings = {
     of_onnxruntime("RotaryEmbedding", "Gather, Mul, Add and Concat", "no packed batches", lower_rotary_embedding),
     of_onnxruntime("Attention", "MatMul, Softmax and MatMul", "known sizes of the heads", lower_packed_attention),
     Lowering{.op_type = "MultiHeadAttention",
-             .refused = "every input besides query, key, value and attention_bias, and unidirectional = 1",
+             .refused = "other inputs than query, key, value and attention_bias, more outputs than one, values of "
+                        "another width, mask_filter_value or a scale that is not positive; in TensorRT-RTX before 1.6 "
+                        "and in the full TensorRT every form",
              .is_refused = nullptr,
              .form = "MatMul, Softmax and MatMul",
-             .needs = "no packed query, key or value",
+             .needs = "no packed query, key or value; with unidirectional = 1, as many keys as queries",
              .lower = lower_multi_head_attention,
              .domain = onnx::onnxruntime_domain},
     of_onnxruntime("QLinearAdd", "Add in f32, and rounding", "", lower_qlinear_pair),
@@ -272,7 +274,11 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::str
     onnx::Node& old = *graph.find(y)->producer;
     const std::string prefix = y + "/";
     for (const auto& [name, tensor] : constants) graph.add_input_to(old, graph.add_constant(prefix + name, tensor));
-    for (const std::string& name : reads) graph.add_input_to(old, graph.find(name));
+    for (const std::string& name : reads) {
+      onnx::Value* read = graph.find(name);
+      if (read == nullptr) throw Error(fmt::format("the region has no tensor '{}'", name));
+      graph.add_input_to(old, read);
+    }
     // An output that nothing reads becomes a copy of another one, which may have another type and shape.
     for (onnx::Value* output : old.outputs) {
       if (output == nullptr || !output->is_unused()) continue;
@@ -392,16 +398,16 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
         node.op_type);
     // OpenVINO 2026.4.1 ignores attributes and inputs of several of them.
     if (onnx::is_of_onnxruntime(node)) {
-      proposal.by_definition = fmt::format(
-          "by definition of {}, an operator of ONNX Runtime: the CPU engine computes some of these otherwise; each "
-          "lowering is tested with results of ONNX Runtime",
-          node.op_type);
+      proposal.is_proven_by_onnxruntime = true;
+      proposal.where_engine_lacks_it = fmt::format(
+          "by definition of {}, an operator of ONNX Runtime; each lowering is tested with its results", node.op_type);
     }
     std::string y = proposal.outputs.front()->name;
     if (rejected.contains(y)) return false;
     const std::int64_t numbers = count_constants(*replacement);
     if (rewriter.apply(proposal)) {
       rewriter.lowered_numbers() += numbers;
+      rewriter.copied_nodes() += replacement->copied_nodes;
       return true;
     }
     rejected.insert(std::move(y));
@@ -416,9 +422,10 @@ bool lower_nodes_with_bodies(Rewriter& rewriter, Names& rejected) {
   bool lowered = false;
   const std::vector<onnx::Graph*> graphs = rewriter.graphs();
   for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) {
+    std::optional<NodeNames> names;  // To collect them for each node took longer than all else in large graphs.
     for (onnx::Node* node : (*graph)->nodes()) {
       if (node->subgraphs().empty() || find_lowering(*node) == nullptr) continue;
-      ShapesOnDemand shapes(rewriter);  // Copies of bodies may have graphs and values in the places of others.
+      ShapesOnDemand shapes(rewriter, &names);  // Copies of bodies may have graphs and values in the places of others.
       lowered = lower(rewriter, *node, shapes, rejected) || lowered;
     }
   }

@@ -123,8 +123,11 @@ std::optional<Replacement> lower_embed_layer_normalization(Site& site) {
   write_layer_normalization(site, result, sum, gamma, beta, words);
   if (site.is_used(1)) {
     if (site.has_input(mask)) {
-      result.line(fmt::format("lengths = ReduceSum<keepdims=0>(x7, {})", result.ints("second", {1})));
-      result.line("y1 = Cast<to=int32>(lengths)");
+      // ONNX Runtime counts the elements that are 1.
+      const std::string one = result.constant("one", onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {1}));
+      result.line(fmt::format("shown = Equal(x7, {})", one));
+      result.line("counted = Cast<to=int32>(shown)");
+      result.line(fmt::format("y1 = ReduceSum<keepdims=0>(counted, {})", result.ints("second", {1})));
     } else {
       result.line("batch = Shape<start=0, end=1>(x0)");
       result.line("y1 = ConstantOfShape<value=int32([0])>(batch)");
