@@ -27,13 +27,16 @@ toolkit::PluginsReport list_plugins(const Console& console, const PluginsArgumen
   toolkit::PluginsOptions options = arguments.options;
   options.on_log = log_of(console, progress);
   options.on_trial = trial_details(console, progress);
+  options.on_warning = [&](const std::string& warning) {
+    progress.clear();
+    warn_of(console, {warning});
+  };
   options.watch = watch_of(progress);
   return toolkit::list_plugins(arguments.libraries, options);
 }
 
 Exit plugins(const Console& console, const PluginsArguments& arguments) {
   const toolkit::PluginsReport report = list_plugins(console, arguments);
-  warn_of(console, report.tensorrt_warnings);
   console.print(arguments.options.check ? present::checks_text(report, console.verbose)
                                         : present::plugins_text(report, arguments.libraries));
   console.result(present::json_of_report(report));

@@ -245,15 +245,25 @@ class AutoRun {
     const auto answer = ask_choice();
     const bool is_rtx = answer.value("flavor", "") == "rtx";
     const bool has_gpu = answer.value("gpu_present", false);
+    const std::string missing = answer.value("why_no_gpu", "this machine has no GPU");
     const std::string_view option = setting_name(Setting::targets);
+    if (!is_rtx && !has_gpu) {
+      throw Error(
+          Error::Kind::missing_tool,
+          fmt::format("{} {}: the full TensorRT builds an engine only on a GPU, and {}\nSet it to rtx: "
+                      "TensorRT-RTX builds without a GPU (pip install tensorrt-rtx-cu13). Or run the command on "
+                      "the machine with the GPU",
+                      setting_name(Setting::tensorrt), build_.tensorrt, missing));
+    }
     if (!build_.targets.empty()) {
       report_.why_targets = fmt::format("{} names {}", option, build_.targets.size() == 1 ? "it" : "them");
-    } else if (has_gpu || !is_rtx) {
+    } else if (has_gpu) {
       build_.targets = {"current"};
       report_.why_targets = "it is the GPU of this machine";
     } else {
       chooses_for_plugins_ = true;
-      report_.why_targets = fmt::format("this machine has no GPU; {} builds for the GPUs that it names", option);
+      why_no_gpu_ = missing;
+      report_.why_targets = fmt::format("{}; {} builds for the GPUs that it names", missing, option);
     }
     report_.targets = build_.targets;
   }
@@ -315,9 +325,7 @@ class AutoRun {
   [[nodiscard]] std::string command_of(StepIndex index) const {
     switch (index) {
       case convert_step: return convert_command(report_.model, options_.import, convert_options()) + library_options();
-      case verify_step:
-        return verify_command(reference(), converted_, tensors_, options_.verify.shapes, options_.verify.snr_db,
-                              options_.verify.engine);
+      case verify_step: return verify_command(reference(), converted_, tensors_, options_.verify);
       case quantize_step: return quantize_command(converted_, quantize_options());
       case build_step: return build_command(report_.convert->model, report_.engine, build_options());
     }
@@ -401,9 +409,9 @@ class AutoRun {
     if (!chooses_for_plugins_ || targets.empty() || !build_.plugins || !may_have_plugins(*report_.convert)) return;
     build_.targets = targets;
     report_.targets = targets;
-    report_.why_targets = fmt::format(
-        "this machine has no GPU, and the plugins in the network have code only for {}; {} names other GPUs",
-        targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
+    report_.why_targets =
+        fmt::format("{}, and the plugins in the network have code only for {}; {} names other GPUs", why_no_gpu_,
+                    targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
   }
 
   [[nodiscard]] std::string why_not_verified() const {
@@ -468,6 +476,7 @@ class AutoRun {
   fs::path converted_;
   bool is_new_folder_ = false;
   bool chooses_for_plugins_ = false;
+  std::string why_no_gpu_;
   AutoReport report_;
 };
 

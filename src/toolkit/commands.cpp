@@ -125,14 +125,29 @@ std::string shape_options(const Shapes& shapes) {
 std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
                            const std::vector<std::string>& data, const Shapes& shapes, std::optional<double> snr_db,
                            CpuEngine engine) {
+  VerifyOptions options;
+  options.shapes = shapes;
+  options.snr_db = snr_db;
+  options.engine = engine;
+  return verify_command(reference, candidate, data, options);
+}
+
+std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
+                           const std::vector<std::string>& data, const VerifyOptions& options) {
   std::string command = "graft verify " + shell_path(reference.model);
   if (!reference.weights.empty()) command += " " + shell_path(reference.weights);
   command += " " + shell_path(candidate);
   for (const std::string& output : reference.outputs) command += " --keep-output " + shell_argument(output);
   for (const std::string& source : data) command += " --data " + shell_argument(source);
-  command += shape_options(shapes);
-  if (snr_db) command += fmt::format(" --snr {:g}", *snr_db);
-  return command + engine_option(engine) + library_options();
+  command += shape_options(options.shapes);
+  for (const auto& [name, range] : options.ranges) {
+    command += " --range " + shell_argument(fmt::format("{}={}..{}", name, range.lowest, range.highest));
+  }
+  if (options.seeds != 0) command += fmt::format(" --seeds {}", options.seeds);
+  command += number_option("--rtol", options.relative) + number_option("--atol", options.absolute);
+  if (options.snr_db) command += fmt::format(" --snr {:g}", *options.snr_db);
+  if (options.own_kernels) command += " --kernels own";
+  return command + engine_option(options.engine) + library_options();
 }
 
 std::string verify_command(const report::ConvertReport& report, const std::filesystem::path& candidate) {

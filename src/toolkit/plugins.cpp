@@ -159,6 +159,7 @@ PluginsReport list_plugins(const std::vector<std::string>& libraries, const Plug
       ask_engine_driver(question, {}, options.on_log, options.check ? half_of(options.watch, 0) : options.watch);
   auto report = engine::read_fields<PluginsReport>(answer.result);
   report.tensorrt_warnings = std::move(answer.warnings);
+  if (options.on_warning) std::ranges::for_each(report.tensorrt_warnings, options.on_warning);
   if (options.check) check_engines(report, libraries, options, half_of(options.watch, 0.5));
   return report;
 }

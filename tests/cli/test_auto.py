@@ -1,5 +1,6 @@
 # graft auto: one run for each format of the digits network, whose models ONNX Runtime runs, and runs that end early.
 import json
+import os
 import re
 import shlex
 import shutil
@@ -189,6 +190,18 @@ def test_without_tensorrt_nothing_is_written(graft, tmp_path):
     answer = graft("auto", DIGITS, "-o", tmp_path / "e", *SHAPES, env=WITHOUT_TENSORRT, code=3)
     assert "pip install tensorrt-rtx" in answer.err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_full_tensorrt_needs_a_gpu_from_the_beginning(graft, tmp_path):
+    """The module is a stand-in: the check comes before TensorRT is used."""
+    (tmp_path / "tensorrt").mkdir()
+    (tmp_path / "tensorrt" / "__init__.py").write_text("")
+    paths = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    options = ("-o", tmp_path / "e", *SHAPES, "--tensorrt", "full")
+    answer = graft("auto", DIGITS, *options, env=paths, code=3)
+    assert "--tensorrt full: the full TensorRT builds an engine only on a GPU" in answer.err
+    assert "Set it to rtx" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["tensorrt"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/toolkit/commands.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/tensor.hpp"
@@ -90,6 +91,16 @@ TEST(Auto, WritesNothingAfterACancelledToken) {
   options.watch.cancel.cancel();
   EXPECT_THROW(static_cast<void>(run_auto(digits("digits.onnx"), folder / "digits.engine", options)), Cancelled);
   EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST(Auto, PrintsTheOptionsOfTheComparison) {
+  VerifyOptions options;
+  options.seeds = 7;
+  options.relative = 0.5;
+  options.absolute = 1e-3;
+  options.ranges["image"] = {0, 255};
+  EXPECT_EQ(verify_command({.model = "a.onnx"}, "b.onnx", {}, options),
+            "graft verify a.onnx b.onnx --range image=0..255 --seeds 7 --rtol 0.5 --atol 0.001");
 }
 
 }  // namespace

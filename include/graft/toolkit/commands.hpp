@@ -38,6 +38,11 @@ namespace graft::toolkit {
                                                    std::optional<double> snr_db = {},
                                                    CpuEngine engine = CpuEngine::automatic);
 
+/// Returns the command that compares two models with these options. VerifyOptions::data has no option: `data` are the
+/// sources of its tensors.
+[[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
+                                                   const std::vector<std::string>& data, const VerifyOptions& options);
+
 /// Returns the command that compares the original of a conversion with `candidate`: the file of the result, or the file
 /// that names both halves of the result.
 [[nodiscard]] GRAFT_API std::string verify_command(const report::ConvertReport& report,

@@ -1,6 +1,7 @@
 // Lists the creators in plugin libraries, as TensorRT's plugin registry reports them, and checks their contract.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct PluginsOptions {
   bool check = false;
   LogCallback on_log = {};      ///< Called with every message of TensorRT. If empty, the report has the warnings.
   TrialCallback on_trial = {};  ///< Called after each build of a check.
+  /// Called with each warning of PluginsReport::tensorrt_warnings before the builds of a check, which may fail.
+  std::function<void(const std::string&)> on_warning = {};
   Watch watch = {};
 };
 

@@ -185,7 +185,7 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
     for profile in arguments.profile:
         parse_profile(profile)
     options = builder_options(arguments)
-    flavor = choose_flavor(arguments.tensorrt, targets, gpu_seems_present())
+    flavor = choose_flavor(arguments.tensorrt, targets, not why_no_gpu())
     engine = WholeFile(arguments.output)
     timing_cache = WholeFile(arguments.timing_cache) if arguments.timing_cache else None
     request = model_request(arguments) | {
@@ -282,21 +282,33 @@ class WholeFile:
 
 
 def run_choose(arguments: argparse.Namespace, events: EventWriter) -> None:
-    gpu_present = gpu_seems_present()
-    flavor = choose_flavor(arguments.tensorrt, parse_targets(arguments.target), gpu_present)
-    events.result("choose", flavor=flavor.name, gpu_present=gpu_present)
+    missing = why_no_gpu()
+    flavor = choose_flavor(arguments.tensorrt, parse_targets(arguments.target), not missing)
+    events.result("choose", flavor=flavor.name, gpu_present=not missing, why_no_gpu=missing)
+
+
+def why_no_gpu() -> str:
+    """Returns why CUDA has no GPU on this machine, or an empty string. Only where there is a device file, a process of
+    its own asks the driver, as the build does for the target `current`."""
+    if not gpu_seems_present():
+        return "this machine has no GPU"
+    try:
+        cuda = run_worker({"command": "probe", "flavor": None}, None, lambda event: None)["cuda"]
+    except EngineError as error:
+        return f"CUDA cannot use the GPU of this machine: {error.message}"
+    return "" if cuda["devices"] else f"CUDA cannot use the GPU of this machine: {cuda['reason']}"
 
 
 def run_parse(arguments: argparse.Namespace, events: EventWriter) -> None:
     check_libraries(arguments.plugin_library)
-    flavor = choose_flavor(arguments.tensorrt, [], gpu_seems_present())
+    flavor = choose_flavor(arguments.tensorrt, [], not why_no_gpu())
     request = model_request(arguments) | {"flavor": flavor.name}
     events.write(run_worker(request, flavor, events.write, arguments.verbose))
 
 
 def run_trials(arguments: argparse.Namespace, events: EventWriter) -> None:
     targets = parse_targets(arguments.target)
-    flavor = choose_flavor(arguments.tensorrt, targets, gpu_seems_present())
+    flavor = choose_flavor(arguments.tensorrt, targets, not why_no_gpu())
     request = {
         "command": "trials",
         "flavor": flavor.name,

@@ -157,8 +157,8 @@ def cuda_devices() -> dict[str, Any]:
 
 
 def gpu_seems_present() -> bool:
-    """Returns whether there seems to be a GPU, by its device files and without calling the driver. Used only to choose
-    a flavor."""
+    """Returns whether there seems to be a GPU, by its device files and without calling the driver, which may not be
+    able to use it."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 

@@ -52,7 +52,7 @@ def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present:
     if targets == ["current"] and not gpu_present:
         raise EngineError(
             "target",
-            f"{named('--target')} current: this machine has no GPU",
+            f"{named('--target')} current: this machine has no GPU that CUDA can use",
             f"Name the GPU generations to build for, for example {named('--target')} sm89,sm120",
         )
     offered = targets_of(trt)

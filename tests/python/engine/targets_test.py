@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from graft.engine import flavors
+from graft.engine import cli, flavors
 from graft.engine.events import EngineError
 from graft.engine.targets import parse_targets
 
@@ -46,3 +46,22 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
             flavors.choose_flavor(wanted, [], False)
         assert caught.value.exit_code == 3
         assert "pip install tensorrt" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("has_file", "devices", "words"),
+    [
+        (False, [], "has no GPU"),
+        (True, [], "cuInit returned CUDA error 999"),
+        (True, [{"name": "A GPU"}], ""),
+    ],
+)
+def test_a_gpu_counts_where_cuda_can_use_it(
+    monkeypatch: pytest.MonkeyPatch, has_file: bool, devices: list[dict[str, str]], words: str
+) -> None:
+    """`--target current` is chosen by the same answer as the build checks it by."""
+    answer = {"cuda": {"devices": devices, "reason": "cuInit returned CUDA error 999"}}
+    monkeypatch.setattr(cli, "gpu_seems_present", lambda: has_file)
+    monkeypatch.setattr(cli, "run_worker", lambda request, flavor, relay: answer)
+    found = cli.why_no_gpu()
+    assert words in found and bool(words) == bool(found)
