@@ -104,7 +104,7 @@ def dictionary(name: str) -> str:
         "npz": ["src/io/npy.cpp"],
         "yaml": [
             *sorted(str(path) for path in (ROOT / "src/rules/read").glob("*.cpp")),
-            "src/quant/calibrate/image_recipe.cpp",
+            "src/data/image_recipe.cpp",
         ],
         "cache": ["src/quant/calibrate/calibration_cache.cpp"],
         "image": [],

@@ -44,8 +44,9 @@ def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
     for name, given in arrays.items():
         array = np.asarray(given)
         if array.dtype.name not in TYPES or array.dtype.byteorder == ">":
+            subject = f"input '{name}'" if name else "the array"
             raise Error(
-                f"{what}: input '{name}' has the dtype {array.dtype}; it must be one of {', '.join(TYPES)}, in "
+                f"{what}: {subject} has the dtype {array.dtype}; it must be one of {', '.join(TYPES)}, in "
                 "little-endian order"
             )
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

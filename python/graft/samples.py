@@ -1,68 +1,66 @@
-"""Reads the inputs with which a model is quantized or compared, in any of the forms that callers have. Samples of an
-iterable are written as NumPy files to a temporary folder, because calibration reads them more than once."""
+"""Sorts the forms in which callers give data: tensors by name, or the files that the toolkit reads. Samples of an
+iterable are written as NumPy files to a temporary folder, because the toolkit reads them more than once."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pathlib
+import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from graft import arrays
 from graft.errors import Error
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from graft._toolkit import CutNetwork, Model
-
     class SupportsArray(Protocol):
         def __array__(self, *arguments: Any, **keywords: Any) -> NDArray[Any]: ...
 
     Path = str | os.PathLike[str]
     Sample = Mapping[str, ArrayLike] | ArrayLike
-    Data = Path | Mapping[str, ArrayLike] | NDArray[np.generic] | SupportsArray | Iterable[Sample]
+    Data = Path | Sequence[Path] | Mapping[str, ArrayLike] | NDArray[np.generic] | SupportsArray | Iterable[Sample]
 
 
-def arrays_of(
-    data: Data | None, model: Model | CutNetwork, *, is_file_allowed: bool = True
-) -> Mapping[str, ArrayLike] | None:
-    """Returns the arrays by input name where the data are a mapping, an array for the only input, or an .npz file, and
-    None for other data. Raises graft.Error for an array where the model has several inputs, and for an unreadable
-    file."""
+def files_or_arrays(data: Data | None, what: str = "data") -> tuple[arrays.Packed, list[str]] | None:
+    """Returns tensors by input name, or else the sources of files, as `--data` names them. The only input of a network
+    has the empty name. Returns None for other data, which may be an iterable of samples."""
     import numpy as np
 
     if data is None:
-        return {}
+        return {}, []
     if isinstance(data, Mapping):
-        return data
+        return arrays.pack(data, what), []
     if isinstance(data, str | os.PathLike):
-        return read_npz(pathlib.Path(data)) if is_file_allowed else None
+        return {}, [os.fspath(data)]
     if hasattr(data, "__array__"):  # arrays of NumPy, and tensors of PyTorch on the CPU
-        names = [port.name for port in model.inputs]
-        if len(names) != 1:
-            raise Error(
-                "data: an array is allowed only for a model with one input; this model has the inputs "
-                f"{', '.join(names)}\nPass a dict of arrays"
-            )
-        return {names[0]: np.asarray(data)}
+        return arrays.pack({"": np.asarray(data)}, what), []
+    if isinstance(data, list | tuple) and data and all(isinstance(each, str | os.PathLike) for each in data):
+        return {}, [os.fspath(each) for each in data]
     return None
 
 
-def read_npz(file: pathlib.Path) -> dict[str, ArrayLike]:
-    import numpy as np
-
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                raise Error(
-                    f"data {file}: the file has one array without a name\nPass a dict of arrays, or an .npz file"
-                )
-            return dict(archive.items())
-    except (OSError, ValueError) as error:
-        raise Error(f"data {file}: {error}") from error
+@contextlib.contextmanager
+def opened(data: Data | None, limit: int = 0) -> Iterator[tuple[arrays.Packed, list[str]]]:
+    """Returns what files_or_arrays returns. Samples of an iterable, at most `limit` of them (0: all), are in a temporary
+    folder until the context ends. Raises TypeError for other data."""
+    found = files_or_arrays(data)
+    if found is not None:
+        yield found
+        return
+    if not isinstance(data, Iterable):
+        raise TypeError(
+            f"data: found {type(data).__name__}; pass a dict of arrays, an array if the model has one input, a file or "
+            "folder, or an iterable of samples"
+        )
+    with tempfile.TemporaryDirectory(prefix="graft-data-") as folder:
+        write_samples(data, pathlib.Path(folder), limit)
+        yield {}, [folder]
 
 
 def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> None:
@@ -73,7 +71,7 @@ def write_samples(data: Iterable[Sample], folder: pathlib.Path, limit: int) -> N
         write_sample(folder / f"sample_{count:09}", sample)
         count += 1
     if count == 0:
-        raise Error("data: the iterable contains no calibration sample")
+        raise Error("data: the iterable contains no sample")
 
 
 def write_sample(path: pathlib.Path, sample: Sample) -> None:
@@ -81,6 +79,7 @@ def write_sample(path: pathlib.Path, sample: Sample) -> None:
     an input with the name of one of its parameters, such as `file`, would be passed as this parameter."""
     import numpy as np
 
+    arrays.pack(sample if isinstance(sample, Mapping) else {"": sample}, "data")  # checks the types
     if not isinstance(sample, Mapping):
         np.save(path.with_suffix(".npy"), np.asarray(sample), allow_pickle=False)
         return

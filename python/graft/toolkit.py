@@ -15,13 +15,13 @@ command of the same name: `to_json()` returns the command's JSON, and `to_page()
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
-import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from graft import _toolkit, arrays, samples
+from graft import _toolkit, arrays
+from graft import samples as data_forms
 from graft.progress import Progress, shown
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         QuantizeResult,
         VerifyResult,
     )
+    from graft.samples import Data
 
     Path = str | os.PathLike[str]
 
@@ -239,7 +240,9 @@ def verify(
     reference: ModelLike,
     candidate: ModelLike,
     *,
-    data: samples.Data | None = None,
+    data: Data | None = None,
+    recipe: Path | None = None,
+    samples: int = 0,
     seeds: int = 0,
     shapes: Shapes | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -256,8 +259,12 @@ def verify(
     The models may have different formats and types: inputs and outputs are paired by name, then by order, and
     transposed where the channels are on another axis.
 
-    data: inputs by the names and in the layout of either model; the first axis of each counts samples: a dict of
-        arrays, an array for the only input, or an .npz file. None: synthetic inputs.
+    data: inputs by the names and in the layout of either model; the first axis counts samples. A dict of arrays; an
+        array for the only input; the path of an .npy or .npz file, an image, or a folder of arrays or images; a list of
+        such files as `--data` names them, ["image=x.npy"]; or an iterable of samples. Arrays are converted to the types
+        of the inputs, and result.data_notes lists the conversions (docs/guide/data.md). None: synthetic inputs.
+    recipe: a YAML file that describes how images are prepared (docs/guide/data.md).
+    samples: maximum number of files of a folder, evenly spread over it, or of samples of an iterable; 0: all.
     seeds: number of runs with synthetic inputs; 0: 3 runs.
     shapes: shapes of synthetic inputs, without a dynamic dimension.
     ranges: ranges of synthetic inputs: {"image": (0, 255)}.
@@ -273,7 +280,7 @@ def verify(
     A candidate that differs raises nothing.
     """
     reference, candidate = _loaded(reference, cancel), _loaded(candidate, cancel)
-    return _call(_toolkit.verify, "verify", locals(), data=_packed(data, reference), shapes=_sizes(shapes))
+    return _call_with_data(_toolkit.verify, "verify", locals(), shapes=_sizes(shapes))
 
 
 def verify_layers(
@@ -281,7 +288,9 @@ def verify_layers(
     candidate: ModelLike | None = None,
     *,
     emulated: Precision | None = None,
-    data: samples.Data | None = None,
+    data: Data | None = None,
+    recipe: Path | None = None,
+    samples: int = 0,
     seeds: int = 0,
     shapes: Shapes | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
@@ -299,22 +308,20 @@ def verify_layers(
     candidate: None, with `emulated`: the reference itself.
     emulated: compute the candidate on the CPU with the rounding of this type.
     seeds: number of runs with synthetic inputs; 0: 1 run, or 2 runs where int8 is emulated.
-    data, shapes, ranges, relative, absolute, snr_db, own_kernels, engine: see graft.verify.
+    data, recipe, samples, shapes, ranges, relative, absolute, snr_db, own_kernels, engine: see graft.verify.
 
     Raises the errors of graft.verify.
     """
     reference = _loaded(reference, cancel)
     candidate = reference if candidate is None else _loaded(candidate, cancel)
-    return _call(
-        _toolkit.verify_layers, "verify layers", locals(), data=_packed(data, reference), shapes=_sizes(shapes)
-    )
+    return _call_with_data(_toolkit.verify_layers, "verify layers", locals(), shapes=_sizes(shapes))
 
 
 def quantize(
     model: ModelLike,
     *,
     precision: Precision = "f16",
-    data: samples.Data | None = None,
+    data: Data | None = None,
     shapes: Shapes | None = None,
     keep: str | Sequence[str] = (),
     only: str | Sequence[str] = (),
@@ -337,13 +344,13 @@ def quantize(
 ) -> QuantizeResult:
     """Returns a typed copy of an f32 model in f16, bf16, int8 or f8; nodes that would lose too much stay in f32.
 
-    data: typical inputs of the network, whose first axis counts samples: a dict of arrays, an array for the only input,
-        or an .npz file. f16 and bf16 use synthetic inputs (of `shapes`) where there are none. Int8 and f8 need a
-        hundred samples or more. They also accept a folder of images with a `recipe`, a folder of .npz and .npy files,
-        or any iterable of samples, also a generator; a sample has the inputs of one run, as a dict of arrays or as the
-        array of the only input. At most `samples` samples are read from an iterable, one at a time, and stored as files
-        in a temporary folder (TMPDIR) until the call ends, because calibration reads them more than once: the samples
-        have to fit on the disk, not in memory.
+    data: typical inputs of the network in any of the forms of graft.verify. f16 and bf16 use synthetic inputs (of
+        `shapes`) where there are none. Int8 and f8 need a hundred samples or more. The iterable of samples may be a
+        generator; a sample has the inputs of one run, as a dict of arrays or as the array of the only input. At most
+        `samples` samples are read from an iterable, one at a time, and stored as files in a temporary folder (TMPDIR)
+        until the call ends, because calibration reads them more than once: the samples have to fit on the disk, not in
+        memory.
+    recipe: a YAML file that describes how images are prepared (docs/guide/data.md).
     shapes: shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
     keep: nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
     only: the only nodes that may leave f32: patterns as in `keep`.
@@ -352,8 +359,7 @@ def quantize(
         and 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
 
     Only for int8 and f8:
-    recipe: a YAML file that describes how images are prepared (docs/guide/int8.md).
-    samples: maximum number of calibration samples; 0: all.
+    samples: maximum number of calibration samples, of a folder evenly spread over its files; 0: all.
     calibration: the method that chooses the thresholds at which int8 or f8 saturates; None: percentile in int8, minmax
         in f8. `entropy` is only for int8.
     percentile: the percentile of the method `percentile`, which it implies; above 0, at most 100; None: 99.99.
@@ -375,11 +381,7 @@ def quantize(
     inputs, and options that the precision does not have; graft.Cancelled. A limit that is not met raises nothing: `met`
     of the result is False.
     """
-    given = {**locals(), "model": _loaded(model, cancel), "shapes": _sizes(shapes)}
-    with tempfile.TemporaryDirectory(prefix="graft-data-") as folder:
-        is_int8 = precision in ("int8", "f8", "fp8")
-        tensors, path = _quantization_data(data, given["model"], pathlib.Path(folder), is_int8, samples)
-        return _call(_toolkit.quantize, f"quantize {precision}", given, data=tensors, data_path=path)
+    return _call_with_data(_toolkit.quantize, f"quantize {precision}", locals(), shapes=_sizes(shapes))
 
 
 def write_calibration_cache(model: ModelLike, file: Path) -> int:
@@ -466,7 +468,7 @@ def auto(
     outputs: Sequence[str] = (),
     rules: Path | None = None,
     precision: Precision | None = None,
-    data: Path | Sequence[str] | Mapping[str, ArrayLike] | None = None,
+    data: Path | Sequence[Path] | Mapping[str, ArrayLike] | NDArray[np.generic] | None = None,
     recipe: Path | None = None,
     samples: int = 0,
     keep: str | Sequence[str] = (),
@@ -493,9 +495,9 @@ def auto(
     engine: the file to write.
     weights, input_shapes, outputs: the arguments weights, shapes and outputs of graft.load.
     rules: see graft.convert; the results are then not compared.
-    precision, recipe, samples, keep, limit_db: see graft.quantize; None: the network keeps its types.
-    data: inputs for the comparison and the calibration: a dict of arrays, or files as `graft auto --data` names them,
-        ["image=digits_test.npz:images"]. None: synthetic inputs, which int8 and f8 do not accept.
+    precision, samples, keep, limit_db: see graft.quantize; None: the network keeps its types.
+    data, recipe: inputs for the comparison and the calibration in the forms of graft.verify, except iterables. The
+        comparison reads at most 64 files of a folder. None: synthetic inputs, which int8 and f8 do not accept.
     shapes, targets, plugins, plugin_libraries, tensorrt: see graft.build. Without targets: the GPU of this machine, or
         all that TensorRT-RTX builds for without a target; result.why_targets has the reason.
     folder: the folder for converted.onnx, quantized.onnx, data.npz, report.html and report.json. None: "digits.graft"
@@ -507,13 +509,15 @@ def auto(
     """
     if not isinstance(model, str | os.PathLike):
         raise TypeError(f"auto: expected the path of a network, found {type(model).__name__}; Model.save writes a file")
-    files: list[str] = []
-    if isinstance(data, str | os.PathLike):
-        files = [os.fspath(data)]
-    elif data is not None and not isinstance(data, Mapping):
-        files = list(data)
+    found = data_forms.files_or_arrays(data)
+    if found is None:
+        raise TypeError(
+            f"auto: found data of type {type(data).__name__}; pass a dict of arrays, an array if the network has one "
+            "input, or files"
+        )
+    tensors, files = found
     with shown(progress, "auto") as show:
-        return _toolkit.auto(
+        result = _toolkit.auto(
             os.fspath(model),
             os.fspath(engine),
             weights=_path(weights),
@@ -521,7 +525,7 @@ def auto(
             outputs=list(outputs),
             rules=_path(rules),
             precision=precision,
-            data=arrays.pack(data if isinstance(data, Mapping) else {}, "data"),
+            data=tensors,
             data_files=files,
             recipe=_path(recipe),
             samples=samples,
@@ -537,6 +541,8 @@ def auto(
             progress=show,
             cancel=cancel,
         )
+    _warn(result.data_notes, 2)
+    return result
 
 
 def cut(
@@ -576,7 +582,8 @@ def canary(
     model: ModelLike,
     folder: Path,
     *,
-    data: samples.Data | None = None,
+    data: Data | None = None,
+    recipe: Path | None = None,
     seeds: int = 1,
     shapes: Shapes | None = None,
     plugin_libraries: Sequence[Path] = (),
@@ -590,7 +597,7 @@ def canary(
     which needs Python with NumPy, TensorRT and PyTorch or cuda-python, but not Graft. The folder is written completely
     or not at all.
 
-    data: inputs, see graft.verify. None: synthetic inputs.
+    data, recipe: inputs, see graft.verify. None: synthetic inputs.
     seeds: number of runs with synthetic inputs.
     shapes: shapes of synthetic inputs, without a dynamic dimension.
     plugin_libraries: plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes
@@ -602,8 +609,7 @@ def canary(
     Raises graft.Error for a folder that exists already, data and shapes that do not fit the model, a model that does
     not run on the CPU, and a model without an output that can be compared; graft.Cancelled.
     """
-    model = _loaded(model, cancel)
-    return _call(_toolkit.canary, "canary", locals(), data=_packed(data, model), shapes=_sizes(shapes))
+    return _call_with_data(_toolkit.canary, "canary", locals(), shapes=_sizes(shapes))
 
 
 def load_cut(file: Path) -> CutNetwork:
@@ -643,6 +649,7 @@ class Session:
             self._session = _toolkit.Session(
                 self._model, threads=threads, own_kernels=own_kernels, engine=engine, progress=show, cancel=cancel
             )
+        self._noted: set[str] = set()
 
     @property
     def model(self) -> Model | CutNetwork:
@@ -659,20 +666,38 @@ class Session:
         how this engine rewrote the model; mostly empty."""
         return self._session.left_out
 
-    def run(self, inputs: Mapping[str, ArrayLike] | NDArray[np.generic] | None = None) -> dict[str, NDArray[Any]]:
+    @property
+    def data_notes(self) -> list[str]:
+        """How the inputs of the last run were converted; mostly empty."""
+        return self._session.data_notes
+
+    def run(
+        self,
+        inputs: Path | Sequence[Path] | Mapping[str, ArrayLike] | NDArray[np.generic] | None = None,
+        *,
+        recipe: Path | None = None,
+    ) -> dict[str, NDArray[Any]]:
         """Runs the model on every input by name, or on an array for the only input, and returns every output by name.
         A model without inputs needs none.
 
-        Arrays are bool, integers of 8 to 64 bits, float16, bfloat16 (of ml_dtypes), float32 or float64, with the types
-        and the fixed sizes of the model. A contiguous input is not copied, and each output owns its memory. f16 and
-        bf16 are computed in f32 and rounded once.
+        Arrays are bool, integers of 8 to 64 bits, float16, bfloat16 (of ml_dtypes), float32 or float64. An array whose
+        type or first axis differs from the model's is converted by the rules of docs/guide/data.md; any other
+        contiguous input is not copied. Each output owns its memory. f16 and bf16 are computed in f32 and rounded once.
 
-        Raises graft.Error naming the input that is missing, unknown, or of another type, rank or size; graft.Cancelled.
+        inputs: also files, in the forms of graft.verify. The model runs once for each batch of samples and each file of
+            a folder, and the outputs are joined along their first axis.
+        recipe: a YAML file that describes how images are prepared.
+
+        Raises graft.Error naming the input that is missing, unknown, or does not fit; graft.Cancelled.
         """
-        given = samples.arrays_of(inputs, self._model)
-        if given is None:
-            raise TypeError("run: expected a dict of arrays, or an array if the model has one input")
-        return arrays.unpack(self._session.run(arrays.pack(given, "run")))
+        found = data_forms.files_or_arrays(inputs, "run")
+        if found is None:
+            raise TypeError("run: expected a dict of arrays, an array if the model has one input, or files")
+        tensors, files = found
+        outputs = self._session.run_files(files, _path(recipe)) if files else self._session.run(tensors)
+        _warn((note for note in self.data_notes if note not in self._noted), 2)
+        self._noted.update(self.data_notes)
+        return arrays.unpack(outputs)
 
     def __repr__(self) -> str:
         return f"<graft.Session of {self._model!r}>"
@@ -688,6 +713,20 @@ def _call(function: Callable[..., Result], title: str, given: dict[str, Any], **
         for name in given.keys() & _CONVERSIONS.keys() - converted.keys():
             arguments[name] = _CONVERSIONS[name](given[name])
         return function(**arguments | {"progress": show})
+
+
+def _call_with_data(function: Callable[..., Result], title: str, given: dict[str, Any], **converted: object) -> Result:
+    """Does the same for a function with the argument `data`, and warns about conversions of the data."""
+    with data_forms.opened(given["data"], given.get("samples", 0)) as (tensors, files):
+        result = _call(function, title, given, data=tensors, data_files=files, **converted)
+    _warn(getattr(result, "data_notes", ()), 3)
+    return result
+
+
+def _warn(notes: Iterable[str], callers: int) -> None:
+    """Warns with each note, at the line that is `callers` calls before the caller."""
+    for note in notes:
+        warnings.warn(note, stacklevel=callers + 1)
 
 
 def _loaded(model: ModelLike, cancel: CancelToken | None) -> Model:
@@ -735,29 +774,3 @@ _CONVERSIONS: dict[str, Callable[[Any], object]] = {
     **dict.fromkeys(("ranges", "memory"), lambda given: dict(given or {})),
     "plugin_libraries": _paths,
 }
-
-
-def _packed(data: samples.Data | None, model: Model) -> arrays.Packed:
-    given = samples.arrays_of(data, model)
-    if given is None:
-        raise TypeError("data: expected a dict of arrays, an array if the model has one input, or an .npz file")
-    return arrays.pack(given, "data")
-
-
-def _quantization_data(
-    data: samples.Data | None, model: Model, folder: pathlib.Path, is_int8: bool, limit: int
-) -> tuple[arrays.Packed, str]:
-    """Returns the arrays and an empty path, or no arrays and the path that calibration reads. Samples of an iterable
-    are written to `folder`, at most `limit` of them. Raises TypeError for other data."""
-    given = samples.arrays_of(data, model, is_file_allowed=not is_int8)
-    if given is not None:
-        return arrays.pack(given, "data"), ""
-    if isinstance(data, str | os.PathLike):
-        return {}, os.fspath(data)
-    if not is_int8 or not isinstance(data, Iterable):
-        raise TypeError(
-            "data: an iterable of samples is allowed only for int8; pass a dict of arrays, or an array "
-            "for the only input"
-        )
-    samples.write_samples(data, folder, limit)
-    return {}, str(folder)

@@ -46,7 +46,6 @@ void check_has_precision(const AutoArguments& arguments) {
   const auto refuse = [](bool is_given, const char* option) {
     if (is_given) throw Error(fmt::format("{}: this option needs --precision int8, f8, f16 or bf16", option));
   };
-  refuse(!quantize.int8.recipe.empty(), "--recipe");
   refuse(quantize.int8.samples != 0, "--samples");
   refuse(!quantize.keep.empty(), "--keep");
   refuse(quantize.limit_db.has_value(), "--limit");
@@ -99,9 +98,9 @@ report::AutoReport run_steps(const Console& console, const AutoArguments& argume
     progress.clear();
     say_step(console, report, step);
   };
-  options.on_warning = [&](const std::string& warning) {
+  options.on_note = [&](const std::string& note) {
     progress.clear();
-    console.warn(warning);
+    console.note(note);
   };
   options.on_log = log_of(console, progress);
   options.watch = watch_of(progress);
@@ -168,12 +167,9 @@ void add_auto(Program& program) {
                    "quantize to f16 (also called fp16), bf16, int8 or f8 (fp8); by default the network keeps its types")
       ->type_name("TYPE")
       ->check(one_of({"f16", "fp16", "bf16", "int8", "f8", "fp8"}));
-  command
-      ->add_option("--data", options.data_files,
-                   "inputs for the comparison and the calibration: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for "
-                   "int8 and f8, which need data, also a FILE.npy, and a folder of images or of such files, with which "
-                   "the comparison uses synthetic inputs")
-      ->type_name("TENSOR");
+  add_data(*command, data_option, options.data_files,
+           "inputs for the comparison and the calibration (default: synthetic inputs, except for int8 and f8, which "
+           "need data)");
   command
       ->add_option("--shapes", arguments->shapes,
                    "minimum, optimum and maximum shape of a dynamic input, NAME=MIN..OPT..MAX; repeatable")
@@ -201,8 +197,6 @@ void add_auto(Program& program) {
                    "auto: a plugin where no native layer is exact and as fast; never (default: auto)")
       ->type_name("WHEN")
       ->check(one_of({"auto", "never"}));
-  command->add_option("--recipe", quantize.int8.recipe, "int8 and f8: YAML file that describes how images are prepared")
-      ->type_name("FILE");
   command->add_option("--samples", quantize.int8.samples, "int8 and f8: maximum number of calibration samples")
       ->type_name("NUMBER")
       ->check(at_least(1, "an integer of at least 1"));

@@ -24,7 +24,7 @@ namespace {
 struct CanaryArguments {
   ModelArguments model;
   std::string folder;
-  std::vector<std::string> data;
+  toolkit::DataFiles data;
   std::vector<std::string> libraries;
   std::size_t seeds = 0;
 };
@@ -32,23 +32,21 @@ struct CanaryArguments {
 Exit write_canary(const Console& console, const CanaryArguments& arguments) {
   toolkit::check_is_one_network(arguments.model.model);
   toolkit::CanaryOptions options;
-  options.data = read_tensors(console, "--data", arguments.data);
-  if (!options.data.empty() && arguments.seeds != 0) {
+  options.data_files = arguments.data;
+  if (!options.data_files.empty() && arguments.seeds != 0) {
     throw Error("--seeds: this option creates synthetic inputs, which --data replaces\nRemove --seeds or --data");
   }
   const TypedShapes shapes = parse_shapes(shapes_option, arguments.model.shapes, false);
   options.shapes = {shapes.begin(), shapes.end()};
-  // In TensorRT, dynamic sizes of an ONNX model stay dynamic; readers of other formats need sizes.
-  toolkit::Shapes known = options.shapes;
-  for (const auto& [name, tensor] : options.data) known.emplace(name, tensor.shape);
   Progress progress(console);
   options.plugin_libraries = {arguments.libraries.begin(), arguments.libraries.end()};
   if (arguments.seeds != 0) options.seeds = arguments.seeds;
   options.watch = watch_of(progress);
   const DeferInterrupts defer;
   const report::CanaryReport report =
-      toolkit::write_canary(load_model(arguments.model, known), arguments.folder, options);
+      toolkit::write_canary(load_model(arguments.model, options.shapes, arguments.data), arguments.folder, options);
   progress.clear();
+  for (const std::string& note : report.data_notes) console.note(note);
   const std::string folder = report.folder.string();
   console.say(fmt::format("wrote {}: {} to compare in each of {}, {} of them outputs",
                           console.paint(folder, Color::strong), count_text(report.tensors.size(), "tensor"),
@@ -81,11 +79,7 @@ void add_canary(Program& program) {
       [arguments](const Console& c) { return write_canary(c, *arguments); });
   add_model_files(*command, arguments->model);
   command->add_option("-o,--output", arguments->folder, "folder to create")->type_name("FOLDER")->required();
-  command
-      ->add_option("--data", arguments->data,
-                   "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model with a fixed batch size runs once "
-                   "for each batch of samples; by default synthetic inputs are used")
-      ->type_name("TENSOR");
+  add_data(*command, data_option, arguments->data, "inputs (default: synthetic inputs)");
   command
       ->add_option(shapes_option, arguments->model.shapes, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");

@@ -124,6 +124,12 @@ void Console::warn(std::string_view message) const {
     write_to(stderr, fmt::format("{} {}\n", painted("warning:", Color::caution, color_error_), line_text(message)));
 }
 
+void Console::note(std::string_view message) const {
+  (void)std::fflush(stdout);
+  if (!quiet)
+    write_to(stderr, fmt::format("{} {}\n", painted("note:", Color::strong, color_error_), line_text(message)));
+}
+
 void Console::detail(std::string_view message) const {
   if (verbose) write_to(stderr, painted(line_text(message), Color::faint, color_error_) + "\n");
 }

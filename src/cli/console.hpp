@@ -43,6 +43,7 @@ class Console {
   /// Prints the JSON object of a command, which prints only one; nothing without --json.
   void result(const Json& object) const;
 
+  void note(std::string_view message) const;    ///< Prints "note: ..." to standard error; nothing with -q.
   void warn(std::string_view message) const;    ///< Prints to standard error; nothing with -q.
   void detail(std::string_view message) const;  ///< Prints to standard error, only with -v.
   /// Prints "error: ..." to standard error, with further lines of the message indented.

@@ -79,18 +79,26 @@ TypedShapes parse_shapes(const std::string& option, const std::vector<std::strin
   return shapes;
 }
 
-toolkit::Tensors read_tensors(const Console& console, const std::string& option,
-                              const std::vector<std::string>& sources) {
-  toolkit::Tensors tensors = toolkit::read_tensors(sources, option);
-  for (const std::string& warning : toolkit::nan_warnings(tensors, option)) console.warn(warning);
-  return tensors;
+void add_data(Command& command, const std::string& option, toolkit::DataFiles& data, const std::string& purpose) {
+  command
+      .add_option(option, data.sources,
+                  purpose +
+                      ": FILE.npy, FILE.npz, an image, or a folder of arrays or images; NAME=FILE selects the "
+                      "input and FILE.npz:ARRAY the array where several are possible; the first axis counts "
+                      "samples (docs/guide/data.md)")
+      ->type_name("DATA");
+  command
+      .add_option("--recipe", data.recipe,
+                  "YAML file that describes how images are prepared: resize, crop, mean, scale ...")
+      ->type_name("FILE");
 }
 
-std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& sources) {
+std::vector<NamedFile> files_of(const std::string& option, const toolkit::DataFiles& data) {
   std::vector<NamedFile> files;
-  for (const std::filesystem::path& file : toolkit::tensor_files(sources)) {
+  for (const std::filesystem::path& file : toolkit::data_paths({.sources = data.sources})) {
     files.push_back({"a file of " + option, file.string()});
   }
+  files.push_back({"the recipe", data.recipe.string()});
   return files;
 }
 
@@ -129,11 +137,13 @@ toolkit::ImportOptions import_options(const ModelArguments& arguments) {
   return {.weights = arguments.weights, .shapes = {shapes.begin(), shapes.end()}, .outputs = arguments.outputs};
 }
 
-toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes) {
+toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes,
+                          const toolkit::DataFiles& data) {
   const bool is_onnx = toolkit::format_of(arguments.model) == toolkit::Format::onnx;
   return toolkit::load(
       arguments.model,
-      {.weights = arguments.weights, .shapes = is_onnx ? toolkit::Shapes() : shapes, .outputs = arguments.outputs});
+      {.weights = arguments.weights, .shapes = is_onnx ? toolkit::Shapes() : shapes, .outputs = arguments.outputs},
+      data);
 }
 
 void check_is_onnx(const std::string& model) {

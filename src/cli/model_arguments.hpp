@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cli/program.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/import.hpp"
-#include "graft/toolkit/tensor.hpp"
 
 namespace graft::cli {
 
@@ -33,13 +33,14 @@ using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>
 [[nodiscard]] TypedShapes parse_shapes(const std::string& option, const std::vector<std::string>& texts,
                                        bool unknown_allowed);
 
-/// Reads the tensors of an option, as toolkit::read_tensors does, and prints a warning for each tensor that contains
-/// NaN.
-[[nodiscard]] toolkit::Tensors read_tensors(const Console& console, const std::string& option,
-                                            const std::vector<std::string>& sources);
+inline constexpr auto data_option = "--data";
 
-/// Returns the files of the tensors, for check_files_apart.
-[[nodiscard]] std::vector<NamedFile> tensor_files(const std::string& option, const std::vector<std::string>& sources);
+/// Adds an option for data, for example data_option, and --recipe for images. `purpose` precedes the forms of the data
+/// in help: "inputs".
+void add_data(Command& command, const std::string& option, toolkit::DataFiles& data, const std::string& purpose);
+
+/// Returns the files of the data, for check_files_apart.
+[[nodiscard]] std::vector<NamedFile> files_of(const std::string& option, const toolkit::DataFiles& data);
 
 struct ModelArguments {
   std::string model;
@@ -63,9 +64,10 @@ void add_kept_outputs(Command& command, ModelArguments& arguments);
 /// Returns the import options that WEIGHTS, --input and --keep-output set.
 [[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);
 
-/// Reads the model. A network of another format is read with these shapes of its inputs; an ONNX model keeps the shapes
-/// of its file.
-[[nodiscard]] toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes);
+/// Reads the model. A network of another format is read with these shapes of its inputs, or else with those of the
+/// data; an ONNX model keeps the shapes of its file.
+[[nodiscard]] toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes,
+                                        const toolkit::DataFiles& data);
 
 /// Throws Error for a network of another format, with the `graft convert` command that converts the network to ONNX.
 void check_is_onnx(const std::string& model);

@@ -35,7 +35,7 @@ struct QuantizeArguments {
   std::string model;
   std::string output;
   std::string precision;
-  std::vector<std::string> data;
+  toolkit::DataFiles data;
   std::vector<std::string> inputs;
   std::vector<std::string> keep;
   std::vector<std::string> only;
@@ -46,7 +46,6 @@ struct QuantizeArguments {
   std::string engine = default_engine_name;
 
   // Options of int8 and f8 only.
-  std::string recipe;
   std::int64_t samples = 0;
   std::string method;  ///< Empty for the default method of the precision.
   std::optional<double> percentile;
@@ -62,9 +61,6 @@ struct QuantizeArguments {
 
 void add_int8_options(Command& command, QuantizeArguments& arguments) {
   const auto add = [](Option* option, const char* type) { return option->type_name(type)->group("int8 and f8"); };
-  add(command.add_option("--recipe", arguments.recipe,
-                         "YAML file that describes how images are prepared: resize, crop, mean, scale ..."),
-      "FILE");
   add(command.add_option("--samples", arguments.samples, "maximum number of calibration samples"), "NUMBER")
       ->check(at_least(1, "an integer of at least 1"));
   add(command.add_option(
@@ -132,9 +128,8 @@ void check_output(const QuantizeArguments& arguments) {
   written.push_back({"-o", arguments.output});
   written.push_back({"--write-cache", arguments.write_cache});
   written.push_back({"--state", arguments.state});
-  std::vector<NamedFile> read = tensor_files("--data", arguments.data);
+  std::vector<NamedFile> read = files_of(data_option, arguments.data);
   read.push_back({"the input model", arguments.model});
-  read.push_back({"the recipe", arguments.recipe});
   read.push_back({"the file of --cache", arguments.cache});
   check_files_apart(written, read);
 }
@@ -152,7 +147,6 @@ toolkit::Metric metric_of(const Console& console, const std::string& command) {
 
 toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArguments& arguments) {
   toolkit::Int8Options options;
-  options.recipe = arguments.recipe;
   options.samples = arguments.samples;
   options.calibration = report::find_threshold_method(arguments.method);
   options.percentile = arguments.percentile;
@@ -181,7 +175,7 @@ toolkit::QuantizeOptions options_of(const Console& console, const QuantizeArgume
   options.typed_io = arguments.typed_io;
   options.limit_db = arguments.limit;
   options.int8 = int8_options_of(console, arguments);
-  toolkit::set_data(options, arguments.data);
+  options.data_files = arguments.data;
   options.output = arguments.output;
   options.engine = engine_of(arguments.engine);
   return options;
@@ -192,9 +186,9 @@ report::QuantizeReport quantize_file(const Console& console, const QuantizeArgum
   const DeferInterrupts defer(true);
   Progress progress(console);
   options.watch = watch_of(progress);
-  options.on_warning = [&](const std::string& warning) {
+  options.on_note = [&](const std::string& note) {
     progress.clear();
-    console.warn(warning);
+    console.note(note);
   };
   report::QuantizeReport report = toolkit::quantize(std::filesystem::path(arguments.model), options);
   progress.clear();
@@ -243,11 +237,7 @@ void add_quantize(Program& program) {
   command->add_option("--precision", arguments->precision, "f16 (also called fp16), bf16, int8 or f8 (fp8, f8e4m3fn)")
       ->type_name("TYPE")
       ->check(one_of({"f16", "fp16", "bf16", "int8", "f8", "fp8"}));
-  command
-      ->add_option("--data", arguments->data,
-                   "input data: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; for int8 and f8 also a FILE.npy, and a "
-                   "folder of images or of such files; the first axis counts samples")
-      ->type_name("TENSOR");
+  add_data(*command, data_option, arguments->data, "typical inputs, which int8 and f8 need");
   command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
   command

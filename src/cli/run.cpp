@@ -22,9 +22,11 @@
 namespace graft::cli {
 namespace {
 
+constexpr auto input_option = "--input";
+
 struct RunArguments {
   ModelArguments model;
-  std::vector<std::string> inputs;
+  toolkit::DataFiles data;
   std::string output;
   std::string kernels = "functions";
   int threads = 0;
@@ -32,16 +34,14 @@ struct RunArguments {
 };
 
 /// Compiles the model. The two halves of a cut network are compiled one by one.
-toolkit::Session compile(const RunArguments& arguments, const toolkit::TensorViews& inputs) {
+toolkit::Session compile(const RunArguments& arguments, const toolkit::Model& model) {
   const toolkit::SessionOptions options{.threads = arguments.threads,
                                         .own_kernels = arguments.kernels == "own",
                                         .engine = engine_of(arguments.engine),
                                         .watch = {}};
   if (toolkit::is_cut_network(arguments.model.model))
     return toolkit::Session(toolkit::load_cut(arguments.model.model), options);
-  toolkit::Shapes shapes;
-  for (const auto& [name, tensor] : inputs) shapes.emplace(name, tensor.shape);
-  return toolkit::Session(load_model(arguments.model, shapes), options);
+  return toolkit::Session(model, options);
 }
 
 /// Throws Error, before minutes of work, for a name that ends neither in .npz nor in .npy.
@@ -54,12 +54,13 @@ void check_output(const std::filesystem::path& output) {
 
 Exit run(const Console& console, const RunArguments& arguments) {
   check_output(arguments.output);
-  check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, tensor_files("--input", arguments.inputs)));
-  const toolkit::Tensors tensors = read_tensors(console, "--input", arguments.inputs);
-  const toolkit::TensorViews inputs = toolkit::views_of(tensors);
-  toolkit::Session session = compile(arguments, inputs);
+  check_files_apart({{"-o", arguments.output}}, files_of(arguments.model, files_of(input_option, arguments.data)));
+  const toolkit::Model model = load_model(arguments.model, {}, arguments.data);
+  const toolkit::DataRuns data = toolkit::read_data(arguments.data, model);
+  for (const std::string& note : data.notes) console.note(note);
+  toolkit::Session session = compile(arguments, model);
   const auto started = std::chrono::steady_clock::now();
-  const toolkit::TensorViews outputs = session.run_views(inputs);
+  const toolkit::Tensors outputs = session.run_data(data);
   report::RunReport report{.model = arguments.model.model,
                            .output = arguments.output,
                            .kernels = arguments.kernels,
@@ -67,13 +68,15 @@ Exit run(const Console& console, const RunArguments& arguments) {
                            .ran_in = session.ran_in(),
                            .left_out = session.left_out(),
                            .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(),
+                           .data_notes = data.notes,
+                           .runs = data.runs.size(),
                            .outputs = {}};
   for (const auto& [name, tensor] : outputs) {
     report.outputs.push_back({.name = name, .type = to_string(tensor.dtype), .shape = tensor.shape});
   }
   {
     const DeferInterrupts defer;
-    toolkit::write_tensors(arguments.output, outputs);
+    toolkit::write_tensors(arguments.output, toolkit::views_of(outputs));
   }
   console.say(fmt::format("wrote {}: {:.0f} ms on the CPU, by {}", console.paint(arguments.output, Color::strong),
                           report.seconds * 1000, report.ran_in));
@@ -91,11 +94,7 @@ void add_run(Program& program) {
                                          "graft run digits.onnx --input image=digits_test.npz:images -o outputs.npz",
                                          [arguments](const Console& c) { return run(c, *arguments); });
   add_model_files(*command, arguments->model);
-  command
-      ->add_option(
-          "-i,--input", arguments->inputs,
-          "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY, or FILE.npz, whose arrays have the names of inputs; repeatable")
-      ->type_name("TENSOR");
+  add_data(*command, "-i,--input", arguments->data, "inputs");
   command
       ->add_option("-o,--output", arguments->output,
                    "file to write: .npz with an array for each output, or .npy for a single output")

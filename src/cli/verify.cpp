@@ -33,7 +33,7 @@ namespace {
 struct VerifyArguments {
   std::vector<std::string> files;
   std::vector<std::string> outputs;
-  std::vector<std::string> data;
+  toolkit::DataFiles data;
   std::vector<std::string> inputs;
   std::vector<std::string> ranges;
   std::size_t seeds = 0;  ///< The number of runs with synthetic inputs; 0 for the default.
@@ -106,18 +106,18 @@ std::map<std::string, toolkit::Range> parse_ranges(const std::vector<std::string
   return ranges;
 }
 
-/// Returns the options of the comparison. `data` has the tensors of --data, which leave --seeds without effect.
-toolkit::VerifyOptions options_of(const VerifyArguments& arguments, const toolkit::Tensors& data) {
+/// Returns the options of the comparison. With --data, --seeds has no effect.
+toolkit::VerifyOptions options_of(const VerifyArguments& arguments) {
   toolkit::VerifyOptions options;
   const TypedShapes shapes = parse_shapes("--input", arguments.inputs, false);
   options.shapes = {shapes.begin(), shapes.end()};
-  options.data_views = toolkit::views_of(data);
+  options.data_files = arguments.data;
   options.ranges = parse_ranges(arguments.ranges);
   options.relative = arguments.relative;
   options.absolute = arguments.absolute;
   options.snr_db = arguments.snr;
   options.own_kernels = arguments.kernels == "own";
-  if (data.empty()) options.seeds = arguments.seeds;
+  if (arguments.data.empty()) options.seeds = arguments.seeds;
   options.engine = engine_of(arguments.engine);
   return options;
 }
@@ -143,6 +143,7 @@ Exit verify_layers(const Console& console, const VerifyArguments& arguments, con
   toolkit::LayersResult result =
       toolkit::verify_layers(models.reference, models.candidate, options, report::find_precision(arguments.emulate));
   progress.clear();
+  for (const std::string& note : result.data_notes) console.note(note);
   console.say(present::inputs_text(result));
   console.say(present::layers_text(result, console.verbose));
   for (const std::string& warning : present::layers_warnings(result)) console.warn(warning);
@@ -175,6 +176,7 @@ Exit verify_outputs(const Console& console, const VerifyArguments& arguments, co
   options.watch = watch_of(progress);
   const toolkit::VerifyResult result = toolkit::verify(models.reference, models.candidate, options);
   progress.clear();
+  for (const std::string& note : result.data_notes) console.note(note);
   console.say(present::verify_text(result, console.verbose));
   for (const std::string& warning : present::verify_warnings(result)) console.warn(warning);
   if (!arguments.report.empty()) write_report(console, present::verify_page(result), arguments.report);
@@ -189,12 +191,11 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
       written.push_back({"--reduce", file});
     }
   }
-  std::vector<NamedFile> read = tensor_files("--data", arguments.data);
+  std::vector<NamedFile> read = files_of(data_option, arguments.data);
   for (const std::string& file : arguments.files) read.push_back({"one of the compared models", file});
   check_files_apart(written, read);
   check_report(arguments.report);
-  const toolkit::Tensors data = read_tensors(console, "--data", arguments.data);
-  toolkit::VerifyOptions options = options_of(arguments, data);
+  toolkit::VerifyOptions options = options_of(arguments);
   const Pair files = pair_of(arguments);
   const toolkit::ModelPair models = toolkit::load_pair(files.reference, files.candidate, options);
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
@@ -222,11 +223,10 @@ void add_verify(Program& program) {
           "--keep-output", arguments->outputs,
           "tensor of a TensorFlow or Caffe reference that becomes an output, as for `graft convert`; repeatable")
       ->type_name("TENSOR");
-  command
-      ->add_option("--data", arguments->data,
-                   "inputs: NAME=FILE.npy, NAME=FILE.npz:ARRAY or FILE.npz; a model with a fixed batch size runs once "
-                   "for each batch of samples; by default synthetic inputs are used")
-      ->type_name("TENSOR");
+  add_data(*command, data_option, arguments->data, "inputs (default: synthetic inputs)");
+  command->add_option("--samples", arguments->data.samples, "maximum number of files of a folder (default: all)")
+      ->type_name("NUMBER")
+      ->check(at_least(1, "an integer of at least 1"));
   command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
   command

@@ -47,6 +47,11 @@ constexpr std::array<TypeEntry, 13> types{{{"|b1", onnx::ElementType::boolean, 1
 [[noreturn]] void fail(std::string_view name, const std::string& what) { throw Error(std::string(name) + ": " + what); }
 
 [[noreturn]] void fail_type(std::string_view name, std::string_view descr) {
+  if (descr == "|O") {
+    fail(name,
+         "the array contains Python objects (|O), mostly because its rows have different lengths, and only numbers are "
+         "supported. Create an array of numbers, as in `numpy.stack(rows)`, and save it again");
+  }
   fail(name, "the element type is " + std::string(descr) +
                  "; only little-endian bool, int8 to int64, uint8 to uint64, float16 to float64 and bfloat16 are "
                  "supported. Convert the array in NumPy, as in `x.astype('<f4')`, and save it again");
@@ -392,6 +397,21 @@ std::string format_npy(const NpyArray& array) {
 
 NpyArray read_npy(const std::filesystem::path& path) {
   return parse_npy(onnx::MappedFile::open(path)->view(), path.string());
+}
+
+NpyArray read_npy_header(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  constexpr std::size_t usual = 4096;
+  std::string start = onnx::beginning_of_file(path, usual);
+  if (start.empty()) return read_npy(path);  // the file is empty, or the message has the reason why it is not read
+  const std::size_t end = npy_start(start, name);
+  if (end > start.size()) start = onnx::beginning_of_file(path, end);
+  if (start.size() < end) fail(name, "the .npy file is truncated");
+  NpyArray array;
+  const Layout layout = parse_layout(std::string_view(start).substr(0, end), name, array);
+  const std::uintmax_t size = std::filesystem::file_size(path);
+  if (size != end + layout.bytes) fail_size(name, size - std::min<std::uintmax_t>(size, end));
+  return array;
 }
 
 void NpzFile::Closer::operator()(zip* archive) const { zip_discard(archive); }

@@ -77,6 +77,8 @@ class NpzFile {
 /// complex numbers, big-endian numbers. An archive is refused before anything is inflated if the requested arrays take
 /// more than 256 MiB and more than 200 times the size of the file.
 [[nodiscard]] NpyArray read_npy(const std::filesystem::path& path);
+/// Returns the type and shape of a .npy file without reading its data.
+[[nodiscard]] NpyArray read_npy_header(const std::filesystem::path& path);
 [[nodiscard]] NpzArrays read_npz(const std::filesystem::path& path);
 
 /// Parses the bytes of a .npy file or a .npz archive; `name` stands for the file in messages.

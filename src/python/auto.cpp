@@ -53,11 +53,10 @@ AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::p
     quantize.precision = precision_of("precision", *precision);
     quantize.keep = keep;
     quantize.limit_db = limit_db;
-    quantize.int8.recipe = recipe;
     quantize.int8.samples = samples;
     quantize.engine = options.convert.engine;
-  } else if (!recipe.empty() || samples != 0 || !keep.empty() || limit_db) {
-    throw Error("recipe, samples, keep and limit_db: these arguments need a precision");
+  } else if (samples != 0 || !keep.empty() || limit_db) {
+    throw Error("samples, keep and limit_db: these arguments need a precision");
   }
   options.build.shapes = ranges_of(shapes);
   options.build.targets = targets;
@@ -65,7 +64,7 @@ AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::p
   options.build.plugin_libraries = plugin_libraries;
   options.build.tensorrt = tensorrt;
   options.data = copies_of(data);
-  options.data_files = data_files;
+  options.data_files = {.sources = data_files, .recipe = recipe};
   options.folder = folder;
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;

@@ -29,11 +29,15 @@ using toolkit::CanaryResult;
 using toolkit::CanaryTensor;
 
 CanaryResult canary(const toolkit::Model& model, const std::filesystem::path& folder, const ArraysIn& data,
-                    std::size_t seeds, const toolkit::Shapes& shapes,
-                    const std::vector<std::filesystem::path>& plugin_libraries, const nb::object& progress,
-                    const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::CanaryOptions options{
-      .data = copies_of(data), .seeds = seeds, .shapes = shapes, .plugin_libraries = plugin_libraries, .watch = {}};
+                    const std::vector<std::string>& data_files, const std::filesystem::path& recipe, std::size_t seeds,
+                    const toolkit::Shapes& shapes, const std::vector<std::filesystem::path>& plugin_libraries,
+                    const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::CanaryOptions options{.data = copies_of(data),
+                                 .data_files = {.sources = data_files, .recipe = recipe},
+                                 .seeds = seeds,
+                                 .shapes = shapes,
+                                 .plugin_libraries = plugin_libraries,
+                                 .watch = {}};
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
     return toolkit::write_canary(model, folder, options);
@@ -77,8 +81,8 @@ void add_canaries(nb::module_& module) {
   add_fields(result);
   add_texts(result, describe);
   result.def("_repr_html_", [](const CanaryResult& written) { return table_of(rows_of(written)); });
-  module.def("canary", canary, "model"_a, "folder"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a,
-             "plugin_libraries"_a, "progress"_a.none(), "cancel"_a.none());
+  module.def("canary", canary, "model"_a, "folder"_a, nb::kw_only(), "data"_a, "data_files"_a, "recipe"_a, "seeds"_a,
+             "shapes"_a, "plugin_libraries"_a, "progress"_a.none(), "cancel"_a.none());
 }
 
 }  // namespace graft::python

@@ -21,13 +21,14 @@ namespace graft::python {
 
 using PyRanges = std::map<std::string, std::pair<double, double>>;
 
-[[nodiscard]] inline toolkit::VerifyOptions verify_options(const ArraysIn& data, std::size_t seeds,
-                                                           const toolkit::Shapes& shapes, const PyRanges& ranges,
-                                                           std::optional<double> relative,
+[[nodiscard]] inline toolkit::VerifyOptions verify_options(const ArraysIn& data, const toolkit::DataFiles& data_files,
+                                                           std::size_t seeds, const toolkit::Shapes& shapes,
+                                                           const PyRanges& ranges, std::optional<double> relative,
                                                            std::optional<double> absolute, std::optional<double> snr_db,
                                                            bool own_kernels, const std::string& engine) {
   toolkit::VerifyOptions options{.data = {},
                                  .data_views = views_of(data),
+                                 .data_files = data_files,
                                  .seeds = seeds,
                                  .shapes = shapes,
                                  .ranges = {},

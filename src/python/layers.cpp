@@ -1,12 +1,16 @@
 // Binds graft.verify_layers, which finds the first node where two models differ.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "graft/toolkit/verify_layers.hpp"
 #include "python/bindings.hpp"
@@ -36,13 +40,14 @@ struct Divergence : report::Divergence {
 };
 
 LayersResult verify_layers(const toolkit::Model& reference, const toolkit::Model& candidate,
-                           const std::optional<std::string>& emulated, const ArraysIn& data, std::size_t seeds,
-                           const toolkit::Shapes& shapes, const PyRanges& ranges, std::optional<double> relative,
-                           std::optional<double> absolute, std::optional<double> snr_db, bool own_kernels,
-                           const std::string& engine, const nb::object& progress,
-                           const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::VerifyOptions options =
-      verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels, engine);
+                           const std::optional<std::string>& emulated, const ArraysIn& data,
+                           const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
+                           std::int64_t samples, std::size_t seeds, const toolkit::Shapes& shapes,
+                           const PyRanges& ranges, std::optional<double> relative, std::optional<double> absolute,
+                           std::optional<double> snr_db, bool own_kernels, const std::string& engine,
+                           const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
+  toolkit::VerifyOptions options = verify_options(data, {data_files, recipe, samples}, seeds, shapes, ranges, relative,
+                                                  absolute, snr_db, own_kernels, engine);
   std::optional<report::Precision> precision;
   if (emulated) precision = precision_of("emulated", *emulated);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
@@ -121,8 +126,9 @@ void add_layers(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("verify_layers", verify_layers, "reference"_a, "candidate"_a, nb::kw_only(), "emulated"_a.none(), "data"_a,
-             "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(),
-             "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "data_files"_a, "recipe"_a, "samples"_a, "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(),
+             "absolute"_a.none(), "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "progress"_a.none(),
+             "cancel"_a.none());
 }
 
 }  // namespace graft::python

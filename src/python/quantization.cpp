@@ -64,7 +64,7 @@ double measured(const nb::handle& metric, const toolkit::Model& model) {
 }
 
 QuantizeReport quantize(const toolkit::Model& model, const std::string& precision, const ArraysIn& data,
-                        const std::filesystem::path& data_path, const toolkit::Shapes& shapes,
+                        const std::vector<std::string>& data_files, const toolkit::Shapes& shapes,
                         const std::vector<std::string>& keep, const std::vector<std::string>& only, bool typed_io,
                         std::optional<double> limit_db, const std::filesystem::path& recipe, std::int64_t samples,
                         const std::optional<std::string>& calibration, std::optional<double> percentile,
@@ -76,14 +76,13 @@ QuantizeReport quantize(const toolkit::Model& model, const std::string& precisio
   QuantizeOptions options{.precision = precision_of("precision", precision),
                           .data = {},
                           .data_views = views_of(data),
+                          .data_files = {.sources = data_files, .recipe = recipe},
                           .shapes = shapes,
                           .keep = keep,
                           .only = only,
                           .typed_io = typed_io,
                           .limit_db = limit_db,
-                          .int8 = {.data = data_path,
-                                   .recipe = recipe,
-                                   .samples = samples,
+                          .int8 = {.samples = samples,
                                    .calibration = {},
                                    .percentile = percentile,
                                    .cache = cache,
@@ -141,7 +140,7 @@ void add_quantization(nb::module_& module) {
   add_fields(result);
   add_texts(result, describe);
   add_page(result);
-  module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_path"_a, "shapes"_a,
+  module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_files"_a, "shapes"_a,
              "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "samples"_a, "calibration"_a,
              "percentile"_a.none(), "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(),
              "max_drop"_a.none(), "judged"_a.none(), "engine"_a, "progress"_a.none(), "cancel"_a.none());

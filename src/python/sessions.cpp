@@ -1,12 +1,15 @@
 // Runs a model on the CPU. Inputs and outputs are views of arrays, which OpenVINO reads and writes in place.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graft/toolkit/run.hpp"
@@ -44,6 +47,18 @@ class Session {
   [[nodiscard]] const std::string& ran_in() const { return session_.ran_in(); }
   [[nodiscard]] const std::vector<std::string>& left_out() const { return session_.left_out(); }
 
+  [[nodiscard]] const std::vector<std::string>& data_notes() const { return session_.data_notes(); }
+
+  ArraysOut run_files(const std::vector<std::string>& sources, const std::filesystem::path& recipe) {
+    toolkit::Tensors outputs;
+    {
+      const nb::gil_scoped_release released;
+      const std::lock_guard one_at_a_time(mutex_);
+      outputs = session_.run_data(toolkit::DataFiles{.sources = sources, .recipe = recipe});
+    }
+    return arrays_of(std::move(outputs));
+  }
+
   ArraysOut run(const ArraysIn& inputs) {
     const toolkit::TensorViews views = views_of(inputs);
     toolkit::TensorViews outputs;
@@ -72,7 +87,9 @@ void add_sessions(nb::module_& module) {
            "model"_a, nb::kw_only(), "threads"_a, "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none())
       .def_prop_ro("ran_in", &Session::ran_in)
       .def_prop_ro("left_out", &Session::left_out)
-      .def("run", &Session::run, "inputs"_a);
+      .def_prop_ro("data_notes", &Session::data_notes)
+      .def("run", &Session::run, "inputs"_a)
+      .def("run_files", &Session::run_files, "sources"_a, "recipe"_a);
 }
 
 }  // namespace graft::python

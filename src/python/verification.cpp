@@ -1,10 +1,13 @@
 // Binds graft.verify, which compares the outputs of two models.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "graft/toolkit/verify.hpp"
@@ -27,12 +30,13 @@ using report::VerifyReport;
 using toolkit::VerifyResult;
 
 VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candidate, const ArraysIn& data,
-                    std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
+                    const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
+                    std::int64_t samples, std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
                     std::optional<double> relative, std::optional<double> absolute, std::optional<double> snr_db,
                     bool own_kernels, const std::string& engine, const nb::object& progress,
                     const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::VerifyOptions options =
-      verify_options(data, seeds, shapes, ranges, relative, absolute, snr_db, own_kernels, engine);
+  toolkit::VerifyOptions options = verify_options(data, {data_files, recipe, samples}, seeds, shapes, ranges, relative,
+                                                  absolute, snr_db, own_kernels, engine);
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
     return toolkit::verify(reference, candidate, options);
@@ -74,9 +78,9 @@ void add_verification(nb::module_& module) {
   nb::class_<VerifyResult, VerifyReport> result(module, "VerifyResult", "The result of graft.verify.");
   add_texts(result, describe);
   add_page(result);
-  module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "seeds"_a, "shapes"_a, "ranges"_a,
-             "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(), "own_kernels"_a, "engine"_a,
-             "progress"_a.none(), "cancel"_a.none());
+  module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "data_files"_a, "recipe"_a,
+             "samples"_a, "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(),
+             "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
 }
 
 }  // namespace graft::python

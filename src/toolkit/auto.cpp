@@ -15,9 +15,12 @@
 #include "graft/toolkit/commands.hpp"
 #include "graft/toolkit/files.hpp"
 #include "graft/toolkit/inspect.hpp"
+#include "toolkit/access.hpp"
 #include "toolkit/build_arguments.hpp"
+#include "toolkit/data.hpp"
 #include "toolkit/engine_driver.hpp"
 #include "toolkit/quantize.hpp"
+#include "toolkit/tensors.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -40,13 +43,6 @@ enum StepIndex : std::size_t { convert_step, verify_step, quantize_step, build_s
 fs::path folder_beside(const fs::path& engine) {
   fs::path folder = engine;
   return folder.replace_extension(".graft");
-}
-
-/// Returns whether read_tensors reads the source: NAME=FILE, or an .npz file with arrays by their names.
-bool is_source_of_tensors(const std::string& source) {
-  std::error_code problem;
-  if (fs::is_directory(source, problem)) return false;
-  return source.find('=') != std::string::npos || fs::path(source).extension() == ".npz";
 }
 
 /// Returns whether the options have a range for the input of a range NAME=MIN..OPT..MAX.
@@ -161,7 +157,7 @@ EngineCheck check_kernel_types(const BuildReport& build, const std::optional<Qua
 class AutoRun {
  public:
   AutoRun(const fs::path& model, const fs::path& engine, const AutoOptions& options)
-      : options_(options), data_(options.data_files), build_(options.build) {
+      : options_(options), data_(options.data_files), tensors_(options.data), build_(options.build) {
     report_.model = model;
     report_.engine = engine;
     report_.folder = options.folder.empty() ? folder_beside(engine) : options.folder;
@@ -193,12 +189,7 @@ class AutoRun {
   /// Throws Error if the engine or a file in the folder would overwrite an input.
   void check_files() const {
     std::vector<fs::path> read{report_.model, options_.import.weights, options_.convert.rules};
-    std::vector<std::string> sources;
-    std::ranges::copy_if(data_, std::back_inserter(sources), is_source_of_tensors);
-    for (const std::string& source : data_) {
-      if (!is_source_of_tensors(source)) read.emplace_back(source);
-    }
-    std::ranges::move(tensor_files(sources), std::back_inserter(read));
+    std::ranges::move(data_paths(options_.data_files), std::back_inserter(read));
     for (const fs::path& library : build_.plugin_libraries) read.push_back(library);
     for (const fs::path& written :
          {report_.engine, converted_, report_.folder / quantized_name, report_.folder / data_name,
@@ -216,24 +207,25 @@ class AutoRun {
     check_writable(report_.engine);
   }
 
-  /// Reads the data for the comparison, and checks the options of the quantization, before minutes of work. A folder,
-  /// or a file without the name of an input, is only for the calibration.
+  /// Checks the data and the options of the quantization, before minutes of work. The elements are read later.
   void check_data() {
-    const std::string_view setting = setting_name(Setting::auto_data);
-    if (!options_.data.empty()) {
-      data_ = {(report_.folder / data_name).string()};
-      tensors_ = data_;
-      values_ = options_.data;
-    } else {
-      for (const std::string& source : data_) {
-        std::error_code problem;
-        if (is_source_of_tensors(source) || fs::exists(source, problem)) continue;
-        throw Error(fmt::format("{} {}: there is no such file or folder", setting, source));
+    const GivenData given{
+        .files = options_.data_files,
+        .tensors = to_internal(views_of(options_.data), std::string(setting_name(Setting::auto_data))),
+        .setting = Setting::auto_data};
+    check_kinds_of_data(given.files, !given.tensors.empty(), given.setting);
+    if (!given.empty()) {
+      ImportOptions import = options_.import;
+      import.watch.cancel = options_.watch.cancel;
+      data::Inputs inputs = data::inputs_of(model_of(load(report_.model, import, given.files)));
+      inputs.is_comparison = true;  // the data may have the layout of the converted network
+      (void)open_columns(given, inputs);
+      if (const auto unnamed = tensors_.extract(""); !unnamed.empty()) {
+        tensors_.emplace(inputs.list.front().name(), unnamed.mapped());
       }
-      if (std::ranges::all_of(data_, is_source_of_tensors)) tensors_ = data_;
-      values_ = read_tensors(tensors_, setting);
     }
-    if (options_.on_warning) std::ranges::for_each(nan_warnings(values_, setting), options_.on_warning);
+    data_ = options_.data_files;
+    if (!options_.data.empty()) data_.sources = {(report_.folder / data_name).string()};
     if (!options_.quantize) return;
     QuantizeOptions quantize = quantize_options();
     quantize.output.clear();
@@ -284,7 +276,7 @@ class AutoRun {
     }
     check_writable(converted_);
     if (!options_.data.empty()) {
-      write_npz(report_.folder / data_name, options_.data);
+      write_npz(report_.folder / data_name, tensors_);
       report_.files.emplace_back(data_name);
     }
     // A report describes the files of its own run.
@@ -325,7 +317,7 @@ class AutoRun {
   [[nodiscard]] std::string command_of(StepIndex index) const {
     switch (index) {
       case convert_step: return convert_command(report_.model, options_.import, convert_options()) + library_options();
-      case verify_step: return verify_command(reference(), converted_, tensors_, options_.verify);
+      case verify_step: return verify_command(reference(), converted_, verify_options());
       case quantize_step: return quantize_command(converted_, quantize_options());
       case build_step: return build_command(report_.convert->model, report_.engine, build_options());
     }
@@ -427,25 +419,43 @@ class AutoRun {
     return {.model = report_.model, .weights = options_.import.weights, .outputs = options_.import.outputs};
   }
 
-  bool verify() {
+  [[nodiscard]] VerifyOptions verify_options() const {
+    constexpr std::int64_t most_files = 64;
     VerifyOptions options = options_.verify;
-    options.data = values_;
+    options.data_files = data_;
+    const bool has_folder = std::ranges::any_of(
+        data_.sources, [](const std::string& source) { return data::is_folder(data::parse_source(source).file); });
+    if (has_folder && options.data_files.samples == 0) options.data_files.samples = most_files;
     options.watch = watch_of(verify_step);
+    return options;
+  }
+
+  void add_note(const std::string& note) {
+    if (std::ranges::find(report_.data_notes, note) != report_.data_notes.end()) return;
+    report_.data_notes.push_back(note);
+    if (options_.on_note) options_.on_note(note);
+  }
+
+  bool verify() {
+    const VerifyOptions options = verify_options();
     const ModelPair models = load_pair(reference(), {.model = converted_}, options);
     report_.verify = toolkit::verify(models.reference, models.candidate, options);
+    std::ranges::for_each(report_.verify->data_notes, [this](const std::string& note) { add_note(note); });
     return report_.verify->verdict() == Verdict::same;
   }
 
   [[nodiscard]] QuantizeOptions quantize_options() const {
     QuantizeOptions options = *options_.quantize;
-    set_data(options, data_);
+    options.data_files = data_;
     options.output = report_.folder / quantized_name;
     options.watch = watch_of(quantize_step);
     return options;
   }
 
   bool quantize() {
-    report_.quantize = toolkit::quantize(converted_, quantize_options());
+    QuantizeOptions options = quantize_options();
+    options.on_note = [this](const std::string& note) { add_note(note); };
+    report_.quantize = toolkit::quantize(converted_, options);
     report_.files.emplace_back(quantized_name);
     if (const auto& data = report_.quantize->external_data) report_.files.push_back(data->filename().string());
     return report_.quantize->met();
@@ -469,9 +479,8 @@ class AutoRun {
   }
 
   const AutoOptions& options_;
-  std::vector<std::string> data_;     ///< All sources of data, for the calibration.
-  std::vector<std::string> tensors_;  ///< The sources that the comparison reads.
-  Tensors values_;                    ///< The tensors of these sources.
+  DataFiles data_;   ///< The data of the options, or the file to which tensors in memory are written.
+  Tensors tensors_;  ///< The tensors in memory, by the names of the inputs.
   BuildOptions build_;
   fs::path converted_;
   bool is_new_folder_ = false;

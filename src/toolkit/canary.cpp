@@ -28,6 +28,7 @@
 #include "onnx/staged_folder.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/canary_script.hpp"
+#include "toolkit/data.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/work.hpp"
 #include "verify/compare/ends.hpp"
@@ -390,12 +391,17 @@ CanaryResult write_canary(const Model& given, const fs::path& folder, const Cana
     verify::VerifyOptions common{
         .offers_ranges = false, .data_setting = Setting::canary_data, .shapes_setting = Setting::canary_shapes};
     common.shapes = {options.shapes.begin(), options.shapes.end()};
-    if (!options.data.empty())
-      common.data.push_back(to_internal(views_of(options.data), std::string(setting_name(common.data_setting))));
+    const std::string data_name(setting_name(Setting::canary_data));
+    data::Runs data = read_runs({.files = options.data_files,
+                                 .tensors = to_internal(views_of(options.data), data_name),
+                                 .setting = Setting::canary_data},
+                                data::inputs_of(model));
+    common.data = std::move(data.runs);
     CanaryRuns runs(work, model, make_runs(work, model, common, options.seeds));
 
     CanaryResult result;
     result.model = given.source();
+    result.data_notes = std::move(data.notes);
     result.folder = target;
     result.runs = runs.runs().size();
     for (std::size_t run = 0; run < result.runs; ++run) {

@@ -38,6 +38,10 @@ std::string repeated_option(std::string_view option, const std::vector<std::stri
   return text;
 }
 
+std::string data_options(const DataFiles& files) {
+  return repeated_option("--data", files.sources) + path_option("--recipe", files.recipe);
+}
+
 template <class Number>
 std::string number_option(std::string_view option, const std::optional<Number>& number) {
   return number ? fmt::format(" {} {}", option, *number) : "";
@@ -73,7 +77,7 @@ std::string budget_options(const ProbeBudget& budget) {
 
 /// Returns the options that only int8 and f8 have.
 std::string int8_options(const Int8Options& options) {
-  std::string text = path_option("--recipe", options.recipe);
+  std::string text;
   if (options.samples != 0) text += fmt::format(" --samples {}", options.samples);
   if (options.calibration) text += " --method " + std::string(to_string(*options.calibration));
   text += number_option("--percentile", options.percentile);
@@ -123,23 +127,13 @@ std::string shape_options(const Shapes& shapes) {
 }
 
 std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
-                           const std::vector<std::string>& data, const Shapes& shapes, std::optional<double> snr_db,
-                           CpuEngine engine) {
-  VerifyOptions options;
-  options.shapes = shapes;
-  options.snr_db = snr_db;
-  options.engine = engine;
-  return verify_command(reference, candidate, data, options);
-}
-
-std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
-                           const std::vector<std::string>& data, const VerifyOptions& options) {
+                           const VerifyOptions& options) {
   std::string command = "graft verify " + shell_path(reference.model);
   if (!reference.weights.empty()) command += " " + shell_path(reference.weights);
   command += " " + shell_path(candidate);
   for (const std::string& output : reference.outputs) command += " --keep-output " + shell_argument(output);
-  for (const std::string& source : data) command += " --data " + shell_argument(source);
-  command += shape_options(options.shapes);
+  command += data_options(options.data_files) + shape_options(options.shapes);
+  if (options.data_files.samples != 0) command += fmt::format(" --samples {}", options.data_files.samples);
   for (const auto& [name, range] : options.ranges) {
     command += " --range " + shell_argument(fmt::format("{}={}..{}", name, range.lowest, range.highest));
   }
@@ -177,7 +171,7 @@ std::string convert_command(const std::filesystem::path& file, const ImportOptio
 std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options) {
   std::string command = fmt::format("graft quantize {} -o {} --precision {}", shell_path(file),
                                     shell_path(options.output), to_string(options.precision));
-  command += repeated_option("--data", options.data_files) + path_option("--data", options.int8.data);
+  command += data_options(options.data_files);
   command += shape_options(options.shapes) + repeated_option("--keep", options.keep);
   command += repeated_option("--only", options.only);
   if (options.typed_io) command += " --typed-io";

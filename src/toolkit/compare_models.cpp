@@ -19,6 +19,7 @@
 #include "runtime/budget.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
+#include "toolkit/data.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/tensors.hpp"
 #include "toolkit/value_check.hpp"
@@ -78,7 +79,8 @@ void check(const VerifyOptions& options) {
         fmt::format("{0} replaces the tolerance of each element, which {1} and {2} set\nSet either {0}, or {1} and {2}",
                     snr, relative, absolute));
   }
-  if (options.seeds != 0 && !(options.data.empty() && options.data_views.empty())) {
+  const bool has_tensors = !(options.data.empty() && options.data_views.empty());
+  if (options.seeds != 0 && (has_tensors || !options.data_files.empty())) {
     throw Error(fmt::format("{0}: this setting creates synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                             setting_name(Setting::synthetic_seeds), setting_name(Setting::verify_data)));
   }
@@ -120,14 +122,32 @@ graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Mo
   return read(files, {});  // if the inputs differ, this call throws the clearer message, or verify reports the inputs
 }
 
-InputShapes given_shapes(const graft::verify::VerifyOptions& options) {
+GivenData given_data(const VerifyOptions& options) {
+  const std::string setting(setting_name(Setting::verify_data));
+  return {.files = options.data_files,
+          .tensors = to_internal(options.data, options.data_views, setting),
+          .setting = Setting::verify_data};
+}
+
+/// Returns the shapes of the options, and those of data whose inputs are named.
+InputShapes given_shapes(const graft::verify::VerifyOptions& options, const GivenData& data) {
   InputShapes shapes;
-  for (const auto& [name, sizes] : options.shapes) shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
-  if (options.data.empty()) return shapes;
-  for (const auto& [name, tensor] : options.data.front()) {
-    shapes.emplace(name, Shape(tensor.dims.begin(), tensor.dims.end()));
+  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& sizes) {
+    shapes.emplace(name, Shape(sizes.begin(), sizes.end()));
+  };
+  for (const auto& [name, sizes] : options.shapes) add(name, sizes);
+  for (const auto& [name, sizes] : data::named_shapes(data.files.sources)) add(name, sizes);
+  for (const auto& [name, tensor] : data.tensors) {
+    if (!name.empty()) add(name, tensor.dims);
   }
   return shapes;
+}
+
+/// Returns tensors of the shapes of the first run, without elements.
+runtime::TensorMap first_run(const data::Columns& columns) {
+  runtime::TensorMap tensors;
+  for (const auto& [name, dims] : data::first_shapes(columns)) tensors[name].dims = dims;
+  return tensors;
 }
 
 /// Sets the batch of the shapes to the fixed batch of the other model, which runs once for each batch of the data.
@@ -158,13 +178,19 @@ graft::verify::VerifyOptions engine_options(const VerifyOptions& given) {
                                        .finds_beyond_rounding = true,
                                        .data_setting = Setting::verify_data};
   options.shapes = {given.shapes.begin(), given.shapes.end()};
-  runtime::TensorMap data = to_internal(given.data, given.data_views, std::string(setting_name(options.data_setting)));
-  if (!data.empty()) options.data.push_back(std::move(data));
   for (const auto& [name, range] : given.ranges) {
     options.ranges.emplace(name, verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
   }
   if (given.own_kernels) options.candidate_kernels = runtime::OperatorKernels::own;
   return options;
+}
+
+std::vector<std::string> read_given_data(const VerifyOptions& given, const graft::onnx::Model& reference,
+                                         const graft::onnx::Model& candidate, graft::verify::VerifyOptions& options) {
+  const GivenData data = given_data(given);
+  data::Runs read = read_runs(data, data::inputs_of(reference, candidate));
+  options.data = std::move(read.runs);
+  return std::move(read.notes);
 }
 
 void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
@@ -226,16 +252,21 @@ ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::
 }
 
 VerifyResult verify(const Model& reference, const Model& candidate, const VerifyOptions& options) {
-  return {
-      compare_outputs(model_of(reference), model_of(candidate), engine_options(options), options.engine, options.watch),
+  graft::verify::VerifyOptions inner = engine_options(options);
+  std::vector<std::string> notes = read_given_data(options, model_of(reference), model_of(candidate), inner);
+  VerifyResult result{
+      compare_outputs(model_of(reference), model_of(candidate), std::move(inner), options.engine, options.watch),
       candidate};
+  result.data_notes = std::move(notes);
+  return result;
 }
 
 ModelPair load_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files,
                     const VerifyOptions& options) {
-  const graft::verify::VerifyOptions given = engine_options(options);
-  const InputShapes shapes = given_shapes(given);
-  if (shapes.empty()) {
+  graft::verify::VerifyOptions given = engine_options(options);
+  const GivenData data = given_data(options);
+  const InputShapes shapes = given_shapes(given, data);
+  if (shapes.empty() && data.empty()) {
     graft::onnx::Model candidate = read(candidate_files, {});
     graft::onnx::Model reference = read_reference(reference_files, candidate);
     return pair_of(std::move(reference), std::move(candidate));
@@ -243,9 +274,11 @@ ModelPair load_pair(const ModelFiles& reference_files, const ModelFiles& candida
   std::optional<graft::onnx::Model> reference = try_read(reference_files, {});
   std::optional<graft::onnx::Model> candidate = try_read(candidate_files, {});
   if (!reference || !candidate) return pair_of(read(reference_files, shapes), read(candidate_files, shapes));
-  const verify::PlacedShapes placed = place_shapes(*reference, *candidate, given);
   const bool is_reference_imported = is_imported(reference_files.model);
   const bool is_candidate_imported = is_imported(candidate_files.model);
+  if (!data.empty() && (is_reference_imported || is_candidate_imported))
+    given.data.push_back(first_run(open_columns(data, data::inputs_of(*reference, *candidate))));
+  const verify::PlacedShapes placed = place_shapes(*reference, *candidate, given);
   if (is_reference_imported) {
     reference =
         read(reference_files, is_candidate_imported ? placed.reference : with_batch_of(*candidate, placed.reference));

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "graft/toolkit/verify.hpp"
 #include "toolkit/work.hpp"
@@ -10,9 +12,14 @@
 
 namespace graft::toolkit {
 
-/// Returns the public options as the options of the engine, which share the memory of their tensors. Throws Error for
-/// values out of range and for options that exclude each other.
+/// Returns the public options, without their data, as the options of the engine. Throws Error for values out of range
+/// and for options that exclude each other.
 [[nodiscard]] graft::verify::VerifyOptions engine_options(const VerifyOptions& given);
+
+/// Reads the data of the public options for the inputs of both models, and returns how they were converted.
+[[nodiscard]] std::vector<std::string> read_given_data(const VerifyOptions& given, const graft::onnx::Model& reference,
+                                                       const graft::onnx::Model& candidate,
+                                                       graft::verify::VerifyOptions& options);
 
 /// Returns the engine that runs the models, as a wrapper of the engine of the options. The limits of comparisons hold
 /// around it.

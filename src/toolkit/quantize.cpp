@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,7 +18,6 @@
 #include "onnx/count_nodes.hpp"
 #include "onnx/onnx_io.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
-#include "quant/calibrate/calibration_data.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
 #include "toolkit/tensors.hpp"
@@ -38,14 +35,12 @@ void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
 /// Returns whether the options have tensors in memory as data.
 bool has_data(const QuantizeOptions& options) { return !options.data.empty() || !options.data_views.empty(); }
 
-/// Returns whether the options have tensors as data, in memory or in files.
-bool has_tensors(const QuantizeOptions& options) { return has_data(options) || !options.data_files.empty(); }
+/// Returns whether the options have data, in memory or in files.
+bool has_any(const QuantizeOptions& options) { return has_data(options) || !options.data_files.empty(); }
 
 void check_16_bits(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
   const Int8Options none;
-  refuse(!given.data.empty(), Setting::calibration_data, options);
-  refuse(!given.recipe.empty(), Setting::recipe, options);
   refuse(given.samples != none.samples, Setting::samples, options);
   refuse(given.percentile.has_value(), Setting::percentile, options);
   refuse(given.calibration.has_value(), Setting::calibration, options);
@@ -56,7 +51,7 @@ void check_16_bits(const QuantizeOptions& options) {
   refuse(static_cast<bool>(given.metric), Setting::metric, options);
   refuse(given.max_drop.has_value(), Setting::max_drop, options);
   refuse(given.judged.has_value(), Setting::judged, options);
-  if (has_tensors(options) && !options.shapes.empty()) {
+  if (has_any(options) && !options.shapes.empty()) {
     throw Error(
         fmt::format("{0}: this option sets the shape of synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                     setting_name(Setting::quantize_shapes), setting_name(Setting::data)));
@@ -66,21 +61,9 @@ void check_16_bits(const QuantizeOptions& options) {
 /// Checks the sources of scales: data, and a cache.
 void check_scales(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
-  const bool has_any_data = has_tensors(options) || !given.data.empty();
+  const bool has_any_data = has_any(options);
   const std::string_view data = setting_name(Setting::data);
   const std::string_view cache = setting_name(Setting::cache);
-  if (has_tensors(options) && !given.data.empty()) {
-    throw Error(fmt::format("{0}: the input data are also set by {1}\nRemove {0} or {1}",
-                            setting_name(Setting::calibration_data),
-                            has_data(options) ? data : setting_name(Setting::data_files)));
-  }
-  std::error_code problem;
-  if (!given.recipe.empty() && !std::filesystem::is_directory(given.data, problem)) {
-    throw Error(fmt::format("{}: a recipe applies only to a folder of images; {}", setting_name(Setting::recipe),
-                            !given.data.empty()    ? given.data.string() + " is not a folder"
-                            : has_tensors(options) ? "the input data are tensors"
-                                                   : "there are no input data"));
-  }
   if (!has_any_data && given.cache.empty()) {
     throw Error(
         fmt::format("{0}: {1} needs the ranges of real inputs, and synthetic inputs have other ranges\nPass a hundred "
@@ -130,21 +113,23 @@ void check_8_bits(const QuantizeOptions& options) {
 }
 
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
-/// not read tensors in memory, and no folder.
-std::string check_command(const Model& model, const QuantizeReport& report, const QuantizeOptions& options) {
-  std::error_code problem;
+/// not read tensors in memory, and chooses other samples of a folder.
+std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
   if (!report.check->can_be_repeated() || has_data(options)) return "";
-  std::vector<std::string> data = options.data_files;
-  const std::filesystem::path& calibration = options.int8.data;
-  if (std::filesystem::is_directory(calibration, problem)) return "";
-  if (!calibration.empty()) {
-    std::ranges::move(quant::tensor_sources(calibration, model_of(model)), std::back_inserter(data));
+  if (has_8_bits(options.precision) && std::ranges::any_of(options.data_files.sources, [](const std::string& source) {
+        return data::is_folder(data::parse_source(source).file);
+      })) {
+    return "";
   }
-  return verify_command({.model = report.file}, report.output, data, options.shapes, report.check->limit_db);
+  VerifyOptions verify;
+  verify.data_files = options.data_files;
+  verify.shapes = options.shapes;
+  verify.snr_db = report.check->limit_db;
+  return verify_command({.model = report.file}, report.output, verify);
 }
 
 /// Writes the files of the options: the calibration cache, and then the model.
-void write(const Model& model, QuantizeReport& report, const QuantizeOptions& options) {
+void write(QuantizeReport& report, const QuantizeOptions& options) {
   if (const std::filesystem::path& cache = options.int8.write_cache; !cache.empty()) {
     if (report.calibration_cache.empty()) {
       throw Error(
@@ -157,7 +142,7 @@ void write(const Model& model, QuantizeReport& report, const QuantizeOptions& op
   if (options.output.empty()) return;
   report.external_data = onnx::write_onnx(model_of(report.model), options.output);
   report.output = options.output.string();
-  if (report.check) report.check->command = check_command(model, report, options);
+  if (report.check) report.check->command = check_command(report, options);
 }
 
 /// Quantizes a model. `options` have been checked.
@@ -165,19 +150,17 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
   Work work(options.watch, options.engine);
   return work.run([&] {
     check_nodes(model_of(model));
-    const std::string_view name = setting_name(options.data_files.empty() ? Setting::data : Setting::data_files);
-    const Tensors files = read_tensors(options.data_files, name);
-    if (options.on_warning) std::ranges::for_each(nan_warnings(files, name), options.on_warning);
-    const TensorViews views = options.data_files.empty() ? options.data_views : views_of(files);
-    const runtime::TensorMap data = to_internal(options.data, views, std::string(name));
+    const GivenData data{
+        .files = options.data_files,
+        .tensors = to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)))};
     QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(model, options, data, work)
                                                           : quantize_types(model, options, data, work);
     report.file = model.source();
     report.weight_bytes_before = onnx::bytes_of_weights(model_of(model));
     report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));
     report.precision = options.precision;
-    report.has_data = has_tensors(options) || !options.int8.data.empty();
-    write(model, report, options);
+    report.has_data = has_any(options);
+    write(report, options);
     return report;
   });
 }
@@ -196,22 +179,12 @@ void check_options(const QuantizeOptions& options) {
         "{0}: this option does not apply to {1} {2}\nRemove {0}, because a calibration cache contains scales of int8",
         setting_name(Setting::written_cache), setting_name(Setting::quantize_precision), to_string(options.precision)));
   }
-  if (has_data(options) && !options.data_files.empty()) {
-    throw Error(fmt::format("{0}: the input data are also set by {1}\nRemove {0} or {1}",
-                            setting_name(Setting::data_files), setting_name(Setting::data)));
-  }
+  check_kinds_of_data(options.data_files, has_data(options), Setting::data);
   if (!options.output.empty()) check_writable(options.output);
 }
 
-void set_data(QuantizeOptions& options, const std::vector<std::string>& sources) {
-  std::error_code problem;
-  const bool is_path = sources.size() == 1 && (sources.front().find('=') == std::string::npos ||
-                                               std::filesystem::exists(sources.front(), problem));
-  if (has_8_bits(options.precision) && is_path) {
-    options.int8.data = sources.front();
-  } else {
-    options.data_files = sources;
-  }
+void note_data(const QuantizeOptions& options, const std::vector<std::string>& notes) {
+  if (options.on_note) std::ranges::for_each(notes, options.on_note);
 }
 
 QuantizeReport quantize(const Model& model, const QuantizeOptions& options) {

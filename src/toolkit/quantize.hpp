@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graft/toolkit/quantize.hpp"
-#include "runtime/engine.hpp"
+#include "toolkit/data.hpp"
 #include "toolkit/work.hpp"
 
 namespace graft::toolkit {
@@ -11,12 +11,15 @@ namespace graft::toolkit {
 /// does not have, for int8 and f8 without data and cache, and for an output that cannot be written.
 void check_options(const QuantizeOptions& options);
 
-/// Quantizes a model to f16 or bf16. `options` have been checked; `data` are the tensors of their data.
-[[nodiscard]] QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options,
-                                            const runtime::TensorMap& data, Work& work);
+/// Calls QuantizeOptions::on_note with each note.
+void note_data(const QuantizeOptions& options, const std::vector<std::string>& notes);
 
-/// Quantizes a model to int8 or f8. `options` have been checked; `data` are the tensors of their data.
+/// Quantizes a model to f16 or bf16. `options` have been checked; `given_data` are their data.
+[[nodiscard]] QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options,
+                                            const GivenData& given_data, Work& work);
+
+/// Quantizes a model to int8 or f8. `options` have been checked; `given_data` are their data.
 [[nodiscard]] QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
-                                           const runtime::TensorMap& data, Work& work);
+                                           const GivenData& given_data, Work& work);
 
 }  // namespace graft::toolkit

@@ -18,21 +18,29 @@
 namespace graft::toolkit {
 namespace {
 
-quant::CalibrationData open_data(const Int8Options& options, const runtime::TensorMap& tensors,
-                                 const onnx::Model& model) {
-  if (!options.data.empty()) return quant::open_calibration_data(options.data, model, options.recipe, options.samples);
-  if (tensors.empty()) return {};
-  return quant::calibration_data_of(tensors, model, options.samples);
+/// Returns whether the data are a folder, or too large for a single run.
+bool needs_parts(const data::Columns& columns) {
+  constexpr std::int64_t most_elements = std::int64_t{1} << 24;
+  std::int64_t elements = 0;
+  for (const data::Column& column : columns.list) {
+    if (column.is_folder) return true;
+    for (const data::Array& array : column.arrays) {
+      std::int64_t count = 1;
+      for (const std::int64_t size : array.dims) {
+        if (__builtin_mul_overflow(count, size, &count)) return true;
+      }
+      elements += std::min(count, most_elements + 1);
+    }
+  }
+  return elements > most_elements;
 }
 
-/// Returns the data with which the result is compared: the given tensors, as `graft verify --data` uses them, or
-/// `judged` samples where the data are a folder or too large for a single run.
-std::vector<runtime::TensorMap> data_to_judge_by(const runtime::TensorMap& tensors,
+/// Returns the data with which the result is compared: all data, as `graft verify --data` uses them, or `judged`
+/// samples where the data are a folder or too large for a single run.
+std::vector<runtime::TensorMap> data_to_judge_by(const GivenData& given, const onnx::Model& model,
                                                  const quant::CalibrationData& calibration, std::int64_t judged) {
-  constexpr std::size_t most_bytes = std::size_t{1} << 26;
-  std::size_t bytes = 0;
-  for (const auto& [name, tensor] : tensors) bytes += tensor.bytes.size();
-  if (!tensors.empty() && bytes <= most_bytes) return {tensors};
+  const data::Inputs inputs = data::inputs_of(model);
+  if (!needs_parts(open_columns(given, inputs))) return read_runs(given, inputs).runs;
   std::vector<runtime::TensorMap> data;
   const std::int64_t count = std::clamp<std::int64_t>(judged, 1, calibration.count);
   for (std::int64_t i = 0; i < count; ++i) data.push_back(calibration.sample(i * calibration.count / count));
@@ -78,14 +86,15 @@ report::AppliedImprovements improvements_of(const quant::ChosenInt8& chosen) {
 
 }  // namespace
 
-QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, const runtime::TensorMap& tensors,
+QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options, const GivenData& given_data,
                              Work& work) {
   const onnx::Model& model = model_of(given);
   graft::quant::Int8Options choice = choice_of(options);
   choice.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     work.report_step(what, done, total);
   };
-  const quant::CalibrationData data = open_data(options.int8, tensors, model);
+  const quant::CalibrationData data = open_samples(given_data, data::inputs_of(model), options.int8.samples);
+  note_data(options, data.notes);
   const std::unique_ptr<runtime::Engine> limited = data.count == 0
                                                        ? runtime::make_comparison_engine(work.engine(), model, {})
                                                        : runtime::make_limited_engine(work.engine());
@@ -93,10 +102,11 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
   QuantizeReport report;
   if (data.count != 0 && !choice.metric && !choice.max_drop) {
     graft::verify::VerifyOptions common;
-    common.data = data_to_judge_by(tensors, data, choice.judged);
+    common.data = data_to_judge_by(given_data, model, data, choice.judged);
     common.snr_db = options.limit_db;
     report.check = check_values(model, chosen.placed.model, common, options.engine, options.watch);
   }
+  report.data_notes = data.notes;
   report.nodes = chosen.reported_nodes();
   report.meets_limits = chosen.met;
   report.limit_db = options.limit_db;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <set>
@@ -11,7 +12,6 @@
 #include "inspect/tensorrt_support.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/schema.hpp"
-#include "quant/calibrate/calibration_data.hpp"
 #include "quant/search/choose_types.hpp"
 #include "runtime/budget.hpp"
 #include "toolkit/access.hpp"
@@ -96,11 +96,12 @@ bool raise_margin(const report::VerifyReport& report, quant::ChooseOptions& opti
 
 }  // namespace
 
-QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, const runtime::TensorMap& data,
+QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options, const GivenData& given_data,
                               Work& work) {
   const onnx::Model& model = model_of(given);
-  const std::string data_name(setting_name(Setting::data));
-  for (const auto& [name, tensor] : data) graft::quant::check_has_numbers(name, tensor, data_name);
+  const std::string data_name(setting_name(given_data.files.empty() ? Setting::data : Setting::data_files));
+  const data::Runs data = read_runs(given_data, data::inputs_of(model));
+  note_data(options, data.notes);
   quant::ChooseOptions choice;
   choice.precision = options.precision;
   choice.typed_io = options.typed_io;
@@ -108,18 +109,21 @@ QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options
   choice.only = options.only;
   choice.limit_db = options.limit_db;
   choice.shapes = {options.shapes.begin(), options.shapes.end()};
-  if (!data.empty()) choice.data = graft::verify::split_into_runs(data, model, data_name);
+  for (const runtime::TensorMap& run : data.runs) {
+    for (const auto& [name, tensor] : run) data::check_has_numbers(name, tensor, data_name);
+    std::ranges::move(graft::verify::split_into_runs(run, model, data_name), std::back_inserter(choice.data));
+  }
   choice.refusal = inspect::rule_against;
   choice.progress = [&](const std::string& what, std::size_t done, std::size_t total) {
     work.report_step(what, done, total);
   };
   graft::verify::VerifyOptions common;
-  if (!data.empty()) common.data.push_back(data);
+  common.data = data.runs;
   common.shapes = choice.shapes;
   common.snr_db = options.limit_db;
   const std::unique_ptr<runtime::Engine> limited =
-      data.empty() ? runtime::make_comparison_engine(work.engine(), model, choice.shapes)
-                   : runtime::make_limited_engine(work.engine());
+      data.runs.empty() ? runtime::make_comparison_engine(work.engine(), model, choice.shapes)
+                        : runtime::make_limited_engine(work.engine());
   quant::ChosenTypes chosen;
   QuantizeReport report;
   // The search measures signal to noise ratios, which hardly change where an index is wrong.
@@ -134,6 +138,7 @@ QuantizeReport quantize_types(const Model& given, const QuantizeOptions& options
     const bool is_kept = keep_what_decides(model, *check.report, steps_to_keep[attempt], choice);
     if (!is_raised && !is_kept) break;
   }
+  report.data_notes = data.notes;
   report.nodes = chosen.reported_nodes(choice.precision);
   report.meets_limits = chosen.met;
   report.limit_db = chosen.limit_db;

@@ -40,6 +40,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
         "verify_layers: found Precision::f8; the emulated type must be Precision::f16, Precision::bf16 or "
         "Precision::int8");
   graft::verify::VerifyOptions inner = engine_options(options);
+  std::vector<std::string> notes = read_given_data(options, before, after, inner);
   verify::LayerReport found;
   run_comparison(before, after, inner, options.engine, options.watch, {},
                  [&](Work& work, const runtime::Engine& engine) -> report::ComparedModels& {
@@ -61,6 +62,7 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                    found.large_integers = outputs.large_integers;
                    return found;
                  });
+  found.data_notes = std::move(notes);
   std::optional<ReducedModels> reduced;
   if (found.reduced) reduced = public_models(std::move(*found.reduced));
   return {static_cast<report::LayersReport&&>(found), candidate, std::move(reduced)};

@@ -207,7 +207,7 @@ def test_the_full_tensorrt_needs_a_gpu_from_the_beginning(graft, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--recipe", "images.yaml"), "--precision"),
+        (("--recipe", "images.yaml"), "there are no input data"),
         (("--precision", "int8"), "--data"),
         (("--precision", "f16", "--samples", "3"), "--samples"),
         (("--data", "none"), "none: there is no such file or folder"),

@@ -382,7 +382,7 @@ def test_plugins_come_along_and_take_the_place_of_functions(graft, tmp_path):
     [
         ([], "--output is required"),
         (["-o", "none/canary"], "mkdir -p none"),
-        (["-o", "canary", "--data", "image.npy"], "the name of the input is missing"),
+        (["-o", "canary", "--data", "image.npy"], "image.npy: there is no such file or folder"),
         (["-o", "canary", "--input", "images:1x3x8x6"], "images"),
         (["-o", "canary", "--input", "image:1x3x8x7"], "image"),
         (["-o", "canary", "--plugin-lib", "missing.so"], "missing.so: there is no regular file of this name"),

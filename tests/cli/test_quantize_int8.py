@@ -681,8 +681,8 @@ def test_a_model_without_scales_has_no_cache(graft, digits, tmp_path):
             ["--precision", "int8", "--data", DIGITS_INPUT, "--samples", "0"],
             "the value must be an integer of at least 1",
         ),
-        (["--precision", "int8", "--data", "image=FOLDER"], "this is a folder"),
-        (["--precision", "f16", "--data", "image=FOLDER"], "this is a folder"),
+        (["--precision", "int8", "--data", "image=FOLDER"], "the folder contains neither images nor arrays"),
+        (["--precision", "f16", "--data", "image=FOLDER"], "the folder contains neither images nor arrays"),
         ([], "--precision is missing"),
     ],
 )

@@ -3,8 +3,8 @@
 
 #include <random>
 
+#include "data/images.hpp"
 #include "graft/error.hpp"
-#include "quant/calibrate/images.hpp"
 #include "tests/fuzz/counting.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -27,11 +27,11 @@ void run(std::string_view bytes) {
   constexpr std::size_t most = std::size_t{224} << 20U;
   const Counting while_it_runs(most, most);
   try {
-    const quant::Image image = quant::parse_image(bytes, "fuzz");
+    const data::Image image = data::parse_image(bytes, "fuzz");
     constexpr std::int64_t few = std::int64_t{1} << 20U;
     if (image.height * image.width > few) return;
-    quant::ImageRecipe recipe;
-    recipe.resize = quant::ImageRecipe::Size{7, 5};
+    data::ImageRecipe recipe;
+    recipe.resize = data::ImageRecipe::Size{7, 5};
     (void)prepare_image(image, recipe, "fuzz");
   } catch (const Error& error) {
     if (error.kind() == Error::Kind::internal) throw;

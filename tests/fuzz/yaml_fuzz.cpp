@@ -1,8 +1,8 @@
 // Fuzzes the readers of rules and image recipes: each text is read as both, and patterns are matched with names.
 #include <array>
 
+#include "data/images.hpp"
 #include "graft/error.hpp"
-#include "quant/calibrate/images.hpp"
 #include "rules/rule.hpp"
 #include "rules/rule_passes.hpp"
 #include "tests/fuzz/counting.hpp"
@@ -27,7 +27,7 @@ void run(std::string_view bytes) {
   const std::string text(bytes);
   const std::size_t most = memory_limit(16 * bytes.size());  // yaml-cpp's nodes are large
   const Counting while_it_runs(most, most);
-  expect_error_or_result([&] { (void)quant::parse_image_recipe(text, "fuzz"); });
+  expect_error_or_result([&] { (void)data::parse_image_recipe(text, "fuzz"); });
   expect_error_or_result([&] { (void)rules::rule_passes(rules::parse_rules(text, "fuzz")); });
   expect_error_or_result([&] {
     const rules::NamePattern pattern(text.substr(0, 1000), {"fuzz", 1, 1});

@@ -11,15 +11,17 @@
 #include <cstring>
 #include <fstream>
 
+#include "data/images.hpp"
 #include "graft/error.hpp"
 #include "io/npy.hpp"
-#include "quant/calibrate/images.hpp"
 #include "runtime/default_engine.hpp"
 #include "tests/support/text_model.hpp"
 #include "verify/compare/figures.hpp"
 
 namespace graft::quant::calibrate_test {
 namespace {
+
+using namespace graft::data;  // NOLINT(google-build-using-namespace)
 
 using runtime::default_engine;
 

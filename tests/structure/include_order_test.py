@@ -14,6 +14,7 @@ ORDER = [
     {"onnx"},
     {"import", "io", "runtime"},
     {"verify"},
+    {"data"},
     {"passes", "quant"},
     {"rules"},
     {"engine"},

@@ -106,14 +106,14 @@ TEST(Int8Options, SamplesMayBeInAFile) {
   QuantizeOptions options = int8();
   const QuantizeReport from_memory = quantize(model, options);
   options.data = {};
-  options.int8.data = file;
+  options.data_files.sources = {file.string()};
   const QuantizeReport from_file = quantize(model, options);
   ASSERT_EQ(from_file.outputs.size(), from_memory.outputs.size());
   EXPECT_EQ(from_file.outputs[0].snr_db, from_memory.outputs[0].snr_db);
   options.int8.samples = 8;
   EXPECT_NE(quantize(model, options).outputs[0].snr_db, from_memory.outputs[0].snr_db);
-  options.int8.recipe = digits("recipe.yaml");
-  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("int8.recipe"));
+  options.data_files.recipe = digits("recipe.yaml");
+  EXPECT_THAT(message_of([&] { static_cast<void>(quantize(model, options)); }), HasSubstr("DataFiles::recipe"));
   std::filesystem::remove(file);
 }
 

@@ -88,6 +88,7 @@ struct AutoReport {
   std::string why_targets = {};
   std::vector<AutoStep> steps = {};
   std::vector<EngineCheck> checks = {};
+  std::vector<std::string> data_notes = {};
   std::optional<ConvertReport> convert = {};
   std::optional<toolkit::VerifyResult> verify = {};
   std::optional<QuantizeReport> quantize = {};
@@ -118,6 +119,8 @@ struct AutoReport {
               "The GPUs for which the engine is built; empty for the default of TensorRT."),
         field("why_targets", &AutoReport::why_targets, "Why the engine is built for these GPUs."),
         field("steps", &AutoReport::steps, "The steps in their order."),
+        field("data_notes", &AutoReport::data_notes,
+              "How the arrays of the data were converted, and arrays that were not used; mostly empty."),
         field("checks", &AutoReport::checks, "The checks of the engine; empty if there is none."),
         composed<std::vector<NextCommand>>("next", "The commands to run next."),
         field("convert", &AutoReport::convert, "The report of `graft convert`; null if it did not end."),

@@ -58,6 +58,7 @@ struct CanaryReport {
   std::vector<CanaryTensor> tensors;
   std::vector<CanaryOmission> left_out;
   std::size_t runs = 0;
+  std::vector<std::string> data_notes = {};
 
   [[nodiscard]] std::size_t tensor_count() const { return tensors.size(); }
   [[nodiscard]] std::size_t output_count() const {
@@ -73,6 +74,8 @@ struct CanaryReport {
         field("folder", &CanaryReport::folder, "The folder that was written."),
         field("files", &CanaryReport::files, "The names of the files in the folder."),
         field("runs", &CanaryReport::runs, "The number of runs."),
+        field("data_notes", &CanaryReport::data_notes,
+              "How the arrays of the data were converted, and arrays that were not used; mostly empty."),
         field("tensors", nullptr, &CanaryReport::tensors, "The compared tensors, in the order of computation."),
         field(nullptr, "tensors", &CanaryReport::tensor_count, "The number of tensors that are compared in each run."),
         field(nullptr, "outputs", &CanaryReport::output_count,

@@ -304,6 +304,7 @@ struct QuantizeReport {
   toolkit::Model model = {};  ///< The quantized model.
   Precision precision = Precision::f16;
   bool has_data = false;  ///< Whether data were given.
+  std::vector<std::string> data_notes = {};
   bool meets_limits = true;
   /// The minimum signal-to-noise ratio of each output in dB. In int8 and f8 it is set only if the options have a limit.
   std::optional<double> limit_db = {};
@@ -390,6 +391,8 @@ struct QuantizeReport {
         field(nullptr, "precision", &QuantizeReport::precision, "'f16', 'bf16', 'int8' or 'f8'."),
         field_if(in_16_bits, nullptr, "data", &QuantizeReport::data_text,
                  "'given', or 'made up' for synthetic inputs; f16 and bf16 only."),
+        field("data_notes", &QuantizeReport::data_notes,
+              "How the arrays of the data were converted, and arrays that were not used; mostly empty."),
         field_if(in_16_bits, nullptr, "inputs", &QuantizeReport::inputs,
                  "The inputs of the first run, such as 'image: f32[2, 1, 8, 8]'; f16 and bf16 only."),
         field_if(in_16_bits, nullptr, "runs", &QuantizeReport::runs,

@@ -1,6 +1,7 @@
 // The report of `run`: the outputs of a run on the CPU, and the engine that computed them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,6 +19,8 @@ struct RunReport {
   std::string ran_in;
   std::vector<std::string> left_out;
   double seconds = 0;
+  std::vector<std::string> data_notes;
+  std::size_t runs = 1;
   std::vector<Port> outputs;
 
   static constexpr Schema schema{"graft run", 1, "The outputs that were written."};
@@ -32,6 +35,9 @@ struct RunReport {
               "Why the model did not run in the first choice of engines, known wrong results of the engine that ran "
               "it, and how this engine rewrote the model; mostly empty."),
         field("seconds", &RunReport::seconds, "The time of the run, without reading and compiling."),
+        field("runs", &RunReport::runs, "The number of runs, whose outputs are joined along their first axis."),
+        field("data_notes", &RunReport::data_notes,
+              "How the arrays of the data were converted, and arrays that were not used; mostly empty."),
         field("outputs", &RunReport::outputs, "The outputs that were written."),
     };
   }

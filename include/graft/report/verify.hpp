@@ -149,6 +149,7 @@ struct ComparedModels {
   std::vector<std::string> problems;  ///< The inputs and outputs that do not correspond.
   std::vector<std::string> inputs;
   bool has_data = false;  ///< Whether the caller supplied the inputs.
+  std::vector<std::string> data_notes = {};
   InputRanges ranges;
   std::set<std::string, std::less<>> large_integers = {};
   std::string why_sizes;
@@ -178,6 +179,8 @@ struct ComparedModels {
         field("runs", &ComparedModels::runs, "The number of runs of both models."),
         field("inputs", &ComparedModels::inputs,
               "The inputs with type and shape in the first run: 'image: f32[2, 1, 8, 8]'."),
+        field("data_notes", &ComparedModels::data_notes,
+              "How the arrays of the data were converted, and arrays that were not used; mostly empty."),
     };
   }
   static constexpr auto synthetic_input_fields() {

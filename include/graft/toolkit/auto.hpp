@@ -11,6 +11,7 @@
 #include "graft/report/auto.hpp"
 #include "graft/toolkit/build.hpp"
 #include "graft/toolkit/convert.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/error.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
@@ -36,8 +37,9 @@ struct AutoOptions {
   /// If `targets` is empty, the engine is built for the GPU of this machine or, if there is no GPU, for the GPUs for
   /// which TensorRT-RTX builds without a target and on which the plugins in the network run. `layers` is always set.
   BuildOptions build = {};
-  /// Inputs for the comparison and the calibration: sources of set_data. If empty, inputs are synthetic.
-  std::vector<std::string> data_files = {};
+  /// Inputs for the comparison and the calibration. If empty, inputs are synthetic. The comparison reads at most 64
+  /// files of a folder, and the calibration reads all of them, or Int8Options::samples.
+  DataFiles data_files = {};
   /// Inputs in memory, which replace `data_files`. They are written to data.npz in the folder.
   Tensors data = {};
   /// The folder for the models and the report, which is created. If empty, it is "digits.graft" for the engine
@@ -46,8 +48,8 @@ struct AutoOptions {
   /// Called before each step, whose state is then `not_reached` and whose command is set, and after it. For a step that
   /// is not needed it is called once.
   std::function<void(const AutoReport& report, const AutoStep& step)> on_step = {};
-  std::function<void(const std::string& warning)> on_warning = {};  ///< Called with warnings about the data.
-  LogCallback on_log = {};                                          ///< See BuildOptions::on_log.
+  std::function<void(const std::string& note)> on_note = {};  ///< Called once with each of AutoReport::data_notes.
+  LogCallback on_log = {};                                    ///< See BuildOptions::on_log.
   Watch watch = {};
 };
 

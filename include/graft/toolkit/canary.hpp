@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graft/report/canary.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -19,9 +20,10 @@ using report::CanaryTensor;
 using CanaryResult = report::CanaryReport;
 
 struct CanaryOptions {
-  Tensors data = {};      ///< Inputs by name; the first axis counts samples. If empty, inputs are synthetic.
-  std::size_t seeds = 1;  ///< Number of runs with synthetic inputs.
-  Shapes shapes = {};     ///< Shapes of synthetic inputs, without a dynamic dimension.
+  Tensors data = {};          ///< Inputs by name; the first axis counts samples. If empty, inputs are synthetic.
+  DataFiles data_files = {};  ///< Files of inputs, in place of `data`.
+  std::size_t seeds = 1;      ///< Number of runs with synthetic inputs.
+  Shapes shapes = {};         ///< Shapes of synthetic inputs, without a dynamic dimension.
   /// Plugin libraries that are copied into the folder and loaded there; the model then has plugin nodes in place of the
   /// functions of Graft's operators. If empty, TensorRT builds the functions from its own layers.
   std::vector<std::filesystem::path> plugin_libraries = {};

@@ -30,18 +30,10 @@ namespace graft::toolkit {
 /// Returns " --input NAME:SIZES" for each shape, with ? for a dynamic dimension.
 [[nodiscard]] GRAFT_API std::string shape_options(const Shapes& shapes);
 
-/// Returns the command that compares two models, quoted for a shell. `data` are sources of tensors as for read_tensors;
-/// `shapes` are sizes of inputs; `snr_db` is the least signal-to-noise ratio in dB, without which the command uses the
-/// default tolerances; `engine` is the engine that runs the models.
+/// Returns the command that compares two models with these options, quoted for a shell. `data` and `data_views` of the
+/// options have no option of the program.
 [[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
-                                                   const std::vector<std::string>& data = {}, const Shapes& shapes = {},
-                                                   std::optional<double> snr_db = {},
-                                                   CpuEngine engine = CpuEngine::automatic);
-
-/// Returns the command that compares two models with these options. VerifyOptions::data has no option: `data` are the
-/// sources of its tensors.
-[[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
-                                                   const std::vector<std::string>& data, const VerifyOptions& options);
+                                                   const VerifyOptions& options = {});
 
 /// Returns the command that compares the original of a conversion with `candidate`: the file of the result, or the file
 /// that names both halves of the result.

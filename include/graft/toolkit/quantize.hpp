@@ -12,6 +12,7 @@
 
 #include "graft/report/quantize.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -33,11 +34,8 @@ using Metric = std::function<double(const Model&)>;
 
 /// Options for Precision::int8 and f8; Error for other precisions.
 struct Int8Options {
-  /// Calibration data in place of QuantizeOptions::data: a folder of images, with `recipe`; a folder of .npz and .npy
-  /// files, each with the inputs of one run; or one such file. Images are never all in memory.
-  std::filesystem::path data = {};
-  std::filesystem::path recipe = {};  ///< A YAML file that describes how images are prepared (docs/guide/int8.md).
-  std::int64_t samples = 0;           ///< Maximum number of calibration samples; 0 uses all samples.
+  /// Maximum number of calibration samples, of a folder evenly spread over its files; 0 uses all samples.
+  std::int64_t samples = 0;
   /// The method that chooses thresholds. If not set, the method is percentile in int8, and minmax in f8, whose
   /// steps are finer for small values.
   std::optional<ThresholdMethod> calibration = {};
@@ -72,8 +70,9 @@ struct QuantizeOptions {
   Tensors data = {};
   /// Inputs without a copy, in place of `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
-  /// Files of inputs, in place of `data`: sources of read_tensors, which are read after all options are checked.
-  std::vector<std::string> data_files = {};
+  /// Files of inputs, in place of `data`, which are read after all options are checked. In int8 and f8 the files of a
+  /// folder are never all in memory.
+  DataFiles data_files = {};
   Shapes shapes = {};  ///< Shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
   /// Nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
   std::vector<std::string> keep = {};
@@ -85,14 +84,10 @@ struct QuantizeOptions {
   Int8Options int8 = {};
   std::filesystem::path output = {};        ///< The ONNX file to which the result is written; if empty, no file is.
   CpuEngine engine = CpuEngine::automatic;  ///< The engine for calibration and comparisons.
-  /// Called with a warning for each tensor of `data_files` that contains NaN, before the model is quantized.
-  std::function<void(const std::string& warning)> on_warning = {};
+  /// Called with each of QuantizeReport::data_notes, before the model is quantized.
+  std::function<void(const std::string& note)> on_note = {};
   Watch watch = {};
 };
-
-/// Sets the data of the options to what `--data` of `graft quantize` names: for int8 and f8 a single folder or file of
-/// calibration data, which is Int8Options::data, and otherwise sources of read_tensors, which are `data_files`.
-GRAFT_API void set_data(QuantizeOptions& options, const std::vector<std::string>& sources);
 
 /// Returns a typed copy of an f32 model, with Cast nodes for f16 and bf16 and QuantizeLinear and DequantizeLinear for
 /// int8 and f8, and for each node its type and the reason. Throws Error for int8 and f8 without data and cache, a

@@ -8,6 +8,7 @@
 
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/cut.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/model.hpp"
 #include "graft/toolkit/progress.hpp"
@@ -39,16 +40,26 @@ class GRAFT_API Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Runs the model. `inputs` has every input by name, and the result every output. f16 and bf16 tensors are computed
-  /// in f32 and rounded once. Throws Error, naming the input, for a missing or unknown input and for an input of
-  /// another type, rank or fixed size; Error for an output whose type is not a TensorType; Cancelled.
+  /// Runs the model. `inputs` has every input by name (the only input may have the empty name), and the result every
+  /// output. Inputs are converted by the rules of docs/guide/data.md: to the type of the model, and with a first axis
+  /// for a single sample. f16 and bf16 tensors are computed in f32 and rounded once. Throws Error, naming the input,
+  /// for a missing or unknown input and for an input that does not fit; Error for an output whose type is not a
+  /// TensorType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
-  /// Runs the model without copies: the owners of the outputs hold the memory to which the engine wrote.
+  /// Runs the model once for each run of the data, and joins each output along its first axis. Throws Error for an
+  /// output without a first axis, or whose other sizes differ between the runs.
+  [[nodiscard]] Tensors run_data(const DataRuns& data);
+  /// Reads the data as read_data does, and runs the model on them.
+  [[nodiscard]] Tensors run_data(const DataFiles& files);
+  /// Runs the model without copies, except of inputs that are converted: the owners of the outputs hold the memory to
+  /// which the engine wrote.
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
   /// Runs the model and calls `look` with views of the outputs in the engine's memory. The views are invalid after
   /// `look` returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
+  /// Returns how the inputs of the last run were converted; mostly empty.
+  [[nodiscard]] const std::vector<std::string>& data_notes() const;
   /// Returns the CPU engine that runs the model: "ONNX Runtime 1.31.1".
   [[nodiscard]] const std::string& ran_in() const;
   /// Returns why the model does not run in the first choice of engines, known wrong results of its engine, and how its

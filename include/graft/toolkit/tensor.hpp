@@ -50,7 +50,7 @@ struct Tensor {
   std::vector<std::byte> data;      ///< size_of(dtype) bytes for each element, little endian.
 };
 
-/// Tensors by the name of a model's input or output.
+/// Tensors by the name of a model's input or output. As data for a model with one input, the name may be empty.
 using Tensors = std::map<std::string, Tensor>;
 
 /// A tensor whose data belong to the caller or to `owner`; row-major and little endian like Tensor.
@@ -80,20 +80,7 @@ using TensorViews = std::map<std::string, TensorView>;
 /// that do not fit the shape.
 GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tensors);
 
-/// Reads tensors from files of NumPy. Each source is NAME=FILE.npy, NAME=FILE.npz:ARRAY, NAME=FILE.npz (a file with a
-/// single array, or with an array NAME) or FILE.npz (every array by its own name). Messages call the sources `setting`.
-/// Throws Error for another source and for a name that occurs twice, and Error naming the file as read_npz does.
-[[nodiscard]] GRAFT_API Tensors read_tensors(const std::vector<std::string>& sources, std::string_view setting);
-
-/// Returns the file of each source of read_tensors, whether or not it exists.
-[[nodiscard]] GRAFT_API std::vector<std::filesystem::path> tensor_files(const std::vector<std::string>& sources);
-
 /// Writes an .npz file, or an .npy file with a single tensor, by the end of the name; completely or not at all. Throws
 /// Error for several tensors in an .npy file, and as write_npz does.
 GRAFT_API void write_tensors(const std::filesystem::path& file, const TensorViews& tensors);
-
-/// Returns a warning for each tensor that has NaN elements, because a comparison of results that are computed from NaN
-/// proves little. Messages call the tensors `setting`.
-[[nodiscard]] GRAFT_API std::vector<std::string> nan_warnings(const Tensors& tensors, std::string_view setting);
-
 }  // namespace graft::toolkit

@@ -10,6 +10,7 @@
 
 #include "graft/report/verify.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/export.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -32,6 +33,7 @@ struct VerifyOptions {
   Tensors data = {};
   /// Inputs without a copy, which replace `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
+  DataFiles data_files = {};  ///< Files of inputs, in place of `data`.
   /// Number of runs with synthetic inputs. If 0, verify runs 3, and verify_layers runs 1, or 2 if int8 is
   /// emulated.
   std::size_t seeds = 0;

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 import types
+import warnings
 
 import fastjsonschema
 import graft
@@ -125,14 +126,52 @@ def test_a_session_says_what_is_wrong_with_inputs(network: graft.Model, images: 
     for inputs, told in [
         ({}, "image"),
         ({"image": images[:1], "other": images[:1]}, "other"),
-        ({"image": images[0]}, r"f32\[1, 8, 8\]"),
+        ({"image": images[0, 0]}, r"f32\[8, 8\]"),
         ({"image": images[:1].astype(np.int32)}, "i32"),
-        ({"image": images[:1].astype(np.float64)}, r"f64\[1, 1, 8, 8\]"),
+        ("/nowhere.npy", "/nowhere.npy: there is no such file or folder"),
     ]:
         with pytest.raises(graft.Error, match=told):
             session.run(inputs)
     with pytest.raises(TypeError, match="a dict of arrays"):
         session.run([images[:1]])
+
+
+def test_a_session_takes_data_in_any_form(network: graft.Model, images: np.ndarray, tmp_path: pathlib.Path) -> None:
+    session = graft.Session(network)
+    expected = session.run(images[:8])["logits"]
+    np.savez(tmp_path / "x.npz", pictures=images[:8])
+    (tmp_path / "samples").mkdir()
+    for i, image in enumerate(images[:8]):
+        np.save(tmp_path / "samples" / f"{i}.npy", image[np.newaxis])
+    for data in (tmp_path / "samples", [f"image={tmp_path}/x.npz:pictures"], {"": images[:8]}):
+        np.testing.assert_allclose(session.run(data)["logits"], expected, atol=1e-5)
+        assert session.data_notes == []
+    with pytest.warns(UserWarning, match="input 'image' is read from the array 'pictures'"):
+        session.run(tmp_path / "x.npz")
+    with pytest.warns(UserWarning, match="the array is f64; it is converted to f32, the type of input 'image'"):
+        found = session.run(images[:8].astype(np.float64))["logits"]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the same note is not repeated
+        session.run(images[:8].astype(np.float64))
+    with pytest.warns(UserWarning, match="is one sample"):
+        assert session.run(images[0])["logits"].shape == (1, 10)
+
+
+def test_data_of_a_comparison_may_have_any_form(
+    network: graft.Model, converted: graft.ConvertResult, images: np.ndarray, tmp_path: pathlib.Path
+) -> None:
+    np.save(tmp_path / "x.npy", images[:8])
+    for data in (
+        images[:8],
+        tmp_path / "x.npy",
+        [f"image={tmp_path / 'x.npy'}"],
+        (image[None] for image in images[:8]),
+    ):
+        assert graft.verify(network, converted.model, data=data).same
+    with pytest.warns(UserWarning, match="f64"):
+        wide = graft.verify(network, converted.model, data=images[:8].astype(np.float64))
+    assert wide.same and len(wide.data_notes) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@
 #include <array>
 #include <cmath>
 
+#include "data/images.hpp"
 #include "graft/error.hpp"
 #include "onnx/mapped_file.hpp"
-#include "quant/calibrate/images.hpp"
 
-namespace graft::quant {
+namespace graft::data {
 namespace {
 
 constexpr std::array<std::string_view, 7> keys{"resize", "crop", "channels", "mean", "scale", "layout", "input"};
@@ -148,4 +148,4 @@ ImageRecipe read_image_recipe(const std::filesystem::path& path) {
   return parse_image_recipe(std::string(onnx::MappedFile::open(path, most_bytes)->view()), path.string());
 }
 
-}  // namespace graft::quant
+}  // namespace graft::data

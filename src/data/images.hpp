@@ -11,7 +11,7 @@
 
 #include "onnx/tensor_data.hpp"
 
-namespace graft::quant {
+namespace graft::data {
 
 /// Rows of pixels, each with red, green and blue.
 struct Image {
@@ -77,4 +77,4 @@ struct ImageRecipe {
 /// smaller than the crop or needs too much memory.
 [[nodiscard]] onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, std::string_view name);
 
-}  // namespace graft::quant
+}  // namespace graft::data

@@ -1,5 +1,5 @@
 // Decodes images with libpng and TurboJPEG, resizes and normalizes them. Sizes are checked before pixels are read.
-#include "quant/calibrate/images.hpp"
+#include "data/images.hpp"
 
 #include <fmt/format.h>
 #include <png.h>
@@ -14,7 +14,7 @@
 #include "graft/error.hpp"
 #include "onnx/mapped_file.hpp"
 
-namespace graft::quant {
+namespace graft::data {
 namespace {
 
 constexpr std::int64_t colors = 3;
@@ -346,4 +346,4 @@ onnx::TensorData prepare_image(const Image& image, const ImageRecipe& recipe, st
   return tensor;
 }
 
-}  // namespace graft::quant
+}  // namespace graft::data

@@ -1,0 +1,45 @@
+// Divides data into runs of a network.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/sources.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::data {
+
+/// Samples by index. Several threads may call `sample`. Only the samples in use, a few images and the files that are
+/// not in a folder are in memory.
+struct Samples {
+  std::int64_t count = 0;
+  std::function<runtime::TensorMap(std::int64_t)> sample;
+  std::string identity;  ///< See Columns::identity.
+  std::vector<std::string> notes;
+};
+
+/// The inputs of several runs.
+struct Runs {
+  std::vector<runtime::TensorMap> runs;
+  std::vector<std::string> notes;
+};
+
+/// Divides data into runs with as few samples as possible, for calibration: as many as the first dimension of the
+/// inputs, or one if it is dynamic. A file of a folder is one run if the first dimension is dynamic; otherwise the
+/// samples of all files are counted one after the other. A remainder is not used. An array with exactly the first
+/// dimension, where other inputs have more, is used in every run. `limit` is the maximum number of runs; 0: all. Throws
+/// Error for inputs with samples for different numbers of runs, and for no sample.
+[[nodiscard]] Samples divide_samples(Columns columns, std::int64_t limit = 0);
+
+/// Reads data for a few runs: a file that is not in a folder, or tensors in memory, are one run, whatever the first
+/// dimension is, and a file of a folder is one. If a file of a folder has fewer samples than the first dimension of an
+/// input, the samples of all files are counted one after the other. A note has the number of elements that are NaN.
+/// Throws Error as divide_samples does, and for files of a folder that need too much memory.
+[[nodiscard]] Runs read_runs(Columns columns, const SourceOptions& options);
+
+/// Returns the dimensions of the first run, without reading data; an image has no dimensions.
+[[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> first_shapes(const Columns& columns);
+
+}  // namespace graft::data

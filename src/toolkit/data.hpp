@@ -1,0 +1,37 @@
+// The data of options, from files or from memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/samples.hpp"
+#include "graft/toolkit/data.hpp"
+#include "runtime/engine.hpp"
+
+namespace graft::toolkit {
+
+/// The data of options: files, or tensors in memory.
+struct GivenData {
+  DataFiles files = {};
+  runtime::TensorMap tensors = {};
+  Setting setting = Setting::data;  ///< The name of the data in messages.
+
+  [[nodiscard]] bool empty() const { return files.empty() && tensors.empty(); }
+};
+
+/// Throws Error for both files and tensors, and for a recipe without files.
+void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setting);
+
+/// Finds the data for the inputs; only headers of files are read.
+[[nodiscard]] data::Columns open_columns(const GivenData& given, const data::Inputs& inputs);
+
+/// Reads the data for a few runs.
+[[nodiscard]] data::Runs read_runs(const GivenData& given, const data::Inputs& inputs);
+
+/// Reads data for these inputs, and divides them into runs as the public read_data does.
+[[nodiscard]] DataRuns read_data(const DataFiles& files, const data::Inputs& inputs);
+
+/// Opens the data for a calibration of at most `limit` runs; 0: all.
+[[nodiscard]] data::Samples open_samples(const GivenData& given, const data::Inputs& inputs, std::int64_t limit);
+
+}  // namespace graft::toolkit
