@@ -295,6 +295,10 @@ class RuleJudge {
               fmt::format("load the library that has the plugin: {}", setting_name(Setting::build_with_library))};
     }
     if (onnx::is_of_onnxruntime(node) && node.attribute("plugin_version") == nullptr) return judge_onnxruntime(node);
+    if (const auto replaced = forecast_.becomes.find(ref_of(node)); replaced != forecast_.becomes.end()) {
+      const std::string reason = fmt::format("{} is neither an operator of ONNX nor of Graft", node.op_type);
+      return {Support::lowered, reason, replaced->second};
+    }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);
     const Near near = near_operator(node);
     if (near.reason.empty() && !node.string_or("plugin_version", "").empty()) {

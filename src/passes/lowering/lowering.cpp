@@ -44,6 +44,8 @@ void Replacement::give(const std::string& output, onnx::ElementType to, const st
   line(fmt::format("{} = Cast<to={}>({}_f32)", output, to_string(to), output));
 }
 
+std::string real_text(double number) { return fmt::format("{:#.9g}", number); }
+
 onnx::ElementType Site::type(std::size_t input) const {
   const onnx::Value* value = node_.input(input);
   return value == nullptr ? onnx::ElementType::undefined : value->type.value_or(onnx::ElementType::undefined);

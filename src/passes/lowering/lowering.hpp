@@ -1,5 +1,5 @@
-// A lowering writes one operator of ONNX or ONNX Runtime, in a form that TensorRT refuses, with layers that TensorRT
-// has.
+// A lowering writes one operator of ONNX or ONNX Runtime, in a form that TensorRT refuses, or one plugin of another
+// library with layers that TensorRT has.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 
 #include "onnx/model.hpp"
 #include "passes/cleanup/inline_branch.hpp"
+#include "onnx/standard_operators.hpp"
 #include "passes/cleanup/proven_shapes.hpp"
 
 namespace graft::passes {
@@ -139,6 +140,9 @@ class Site {
   std::string why_not_;
 };
 
+/// The domain of lowerings that replace a plugin of another library.
+inline constexpr std::string_view any_domain = "*";
+
 struct Lowering {
   std::string_view op_type;
   std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840", which follows "TopK with".
@@ -153,10 +157,15 @@ struct Lowering {
   /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
   /// `graft convert`. Empty for other operators.
   std::string_view advice = {};
-  std::string_view domain = {};  ///< The domain of the operator; empty for ONNX's own.
+  /// The domain of the operator; empty for ONNX's own, and any_domain for a plugin.
+  std::string_view domain = {};
 
-  /// Returns whether a node is of the operator.
-  [[nodiscard]] bool is_for(const onnx::Node& node) const { return node.op_type == op_type && node.domain == domain; }
+  /// Returns whether a node is of the operator. A plugin's name stands for the plugin in every domain but
+  /// com.microsoft, because exporters choose the domain freely and TensorRT ignores it.
+  [[nodiscard]] bool is_for(const onnx::Node& node) const {
+    if (node.op_type != op_type) return false;
+    return domain == any_domain ? node.domain != onnx::onnxruntime_domain : node.domain == domain;
+  }
 };
 
 /// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
@@ -170,6 +179,9 @@ struct Lowering {
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
+
+/// Returns a number as it is written in an attribute, where a number without a point would be an integer.
+[[nodiscard]] std::string real_text(double number);
 
 /// Returns the attributes of a convolution as text, for the node that replaces it.
 [[nodiscard]] std::string convolution_text(const onnx::Node& node);
@@ -267,5 +279,21 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_packed_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_multi_head_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_group_query_attention(Site& site);
+
+// Plugins of other libraries.
+[[nodiscard]] std::optional<Replacement> lower_grid_sampler(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_running_extreme(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mmcv_roi_align(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_mmcv_multi_level_roi_align(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_gather_topk(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_plugin_instance_norm(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_plugin_group_norm(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_coordinates(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_batch_tile(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_special_slice(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_plugin_clip(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_reorg(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_flatten_concat(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_plugin_crop_and_resize(Site& site);
 
 }  // namespace graft::passes

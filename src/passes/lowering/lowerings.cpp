@@ -51,6 +51,18 @@ constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view for
           .domain = onnx::onnxruntime_domain};
 }
 
+/// Returns the lowering of a plugin of another library.
+constexpr Lowering of_plugin(std::string_view name, std::string_view form, std::string_view needs,
+                             std::optional<Replacement> (*lower)(Site& site)) {
+  return {.op_type = name,
+          .refused = "every form",
+          .is_refused = nullptr,
+          .form = form,
+          .needs = needs,
+          .lower = lower,
+          .domain = any_domain};
+}
+
 constexpr std::array all_lowerings = {
     Lowering{"MatMul", "a vector multiplied by more than one matrix", multiplies_vector_by_matrices,
              "MatMul of a matrix of one row, between Unsqueeze and Squeeze", "f32, f16 or bf16", lower_vector_product},
@@ -206,6 +218,29 @@ constexpr std::array all_lowerings = {
     of_onnxruntime("MatMulIntegerToFloat", "MatMulInteger and Mul", "", lower_matmul_integer_to_float),
     of_onnxruntime("GroupQueryAttention", "MatMul, Softmax and MatMul", "no past_key and past_value",
                    lower_group_query_attention),
+    of_plugin("grid_sampler", "GridSample", "", lower_grid_sampler),
+    of_plugin("cummax", "comparisons with the elements 1, 2, 4 ... positions before",
+              "an axis of fixed length, real numbers", lower_running_extreme),
+    of_plugin("cummin", "comparisons with the elements 1, 2, 4 ... positions before",
+              "an axis of fixed length, real numbers", lower_running_extreme),
+    of_plugin("MMCVRoiAlign", "Split and RoiAlign", "the mode avg", lower_mmcv_roi_align),
+    of_plugin("MMCVMultiLevelRoiAlign", "one RoiAlign for each level, and Where", "pool_mode = 1, f32",
+              lower_mmcv_multi_level_roi_align),
+    of_plugin("GatherTopk", "GatherND", "a known rank", lower_gather_topk),
+    of_plugin("TRTInstanceNormalization", "InstanceNormalization", "", lower_plugin_instance_norm),
+    of_plugin("MMCVInstanceNormalization", "InstanceNormalization", "", lower_plugin_instance_norm),
+    of_plugin("GroupNormalizationPlugin", "InstanceNormalization of the groups, Mul and Add", "a known rank",
+              lower_plugin_group_norm),
+    of_plugin("CoordConvAC", "Concat with constant coordinates", "images of fixed size", lower_coordinates),
+    of_plugin("BatchTilePlugin_TRT", "Expand", "rank 4", lower_batch_tile),
+    of_plugin("SpecialSlice_TRT", "Slice", "", lower_special_slice),
+    of_plugin("Clip_TRT", "Clip", "f32, f16 or bf16", lower_plugin_clip),
+    of_plugin("Reorg_TRT", "Reshape, SpaceToDepth and Reshape", "fixed sizes (the batch may be dynamic)", lower_reorg),
+    of_plugin("FlattenConcat_TRT", "Flatten and Concat", "the axis 1", lower_flatten_concat),
+    of_plugin("CropAndResize", "GridSample, and 0 outside the image", "images of fixed size",
+              lower_plugin_crop_and_resize),
+    of_plugin("CropAndResizeDynamic", "GridSample, and 0 outside the image", "images of fixed size",
+              lower_plugin_crop_and_resize),
 };
 
 constexpr std::array grid_sample_guards = {
@@ -318,6 +353,9 @@ std::string refused_form(const Lowering& lowering) {
 }
 
 std::string reason_of_lowering(const Lowering& lowering) {
+  if (lowering.domain == any_domain) {
+    return fmt::format("{} is a plugin of another library, and layers of TensorRT compute the same", lowering.op_type);
+  }
   if (!lowering.domain.empty()) {
     return fmt::format("TensorRT refuses {} of {}::{}", lowering.refused, lowering.domain, lowering.op_type);
   }
@@ -396,6 +434,12 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
         "by definition of {}: the CPU engine does not support it; each lowering is tested with results of ONNX's own "
         "tests",
         node.op_type);
+    if (lowering.domain == any_domain) {
+      proposal.by_definition = fmt::format(
+          "by definition of the plugin {}, which no CPU engine has; each lowering is tested with results computed "
+          "from the plugin's documentation",
+          node.op_type);
+    }
     // OpenVINO 2026.4.1 ignores attributes and inputs of several of them.
     if (onnx::is_of_onnxruntime(node)) {
       proposal.is_proven_by_onnxruntime = true;

@@ -23,9 +23,6 @@
 namespace graft::passes {
 namespace {
 
-/// Returns a number as it is written in an attribute, where a number without a point would be an integer.
-std::string real(double number) { return fmt::format("{:#.9g}", number); }
-
 /// Writes lines that compute the exact GELU of `x`, in f32. Returns the computation of the result.
 std::string gelu_of(Replacement& result, const std::string& x) {
   result.line(fmt::format("scaled = Mul({}, {})", x, result.number("root", 0.70710678118654752)));
@@ -55,11 +52,12 @@ std::optional<std::string> activation_of(Replacement& result, const std::string&
   for (const char* plain : {"Relu", "Tanh", "Sigmoid", "Softplus", "Softsign", "HardSwish"}) {
     if (name == plain) return fmt::format("{}({})", name, x);
   }
-  if (name == "LeakyRelu") return fmt::format("LeakyRelu<alpha={}>({})", real(parameter(0, 0.01F)), x);
+  if (name == "LeakyRelu") return fmt::format("LeakyRelu<alpha={}>({})", real_text(parameter(0, 0.01F)), x);
   if (name == "Elu" || name == "ThresholdedRelu")
-    return fmt::format("{}<alpha={}>({})", name, real(parameter(0, 1)), x);
+    return fmt::format("{}<alpha={}>({})", name, real_text(parameter(0, 1)), x);
   if (name == "HardSigmoid") {
-    return fmt::format("HardSigmoid<alpha={}, beta={}>({})", real(parameter(0, 0.2F)), real(parameter(1, 0.5F)), x);
+    return fmt::format("HardSigmoid<alpha={}, beta={}>({})", real_text(parameter(0, 0.2F)),
+                       real_text(parameter(1, 0.5F)), x);
   }
   if (name == "Clip") {
     const std::string least = result.number("least", parameter(0, std::numeric_limits<float>::lowest()), type);
@@ -172,8 +170,8 @@ std::optional<Replacement> lower_fused_gemm(Site& site) {
   const std::string activation = node.string_or("activation", "");
   Replacement result;
   const std::string gemm =
-      fmt::format("Gemm<alpha={}, beta={}, transA={}, transB={}>(x0, x1{})", real(node.float_or("alpha", 1)),
-                  real(node.float_or("beta", 1)), node.int_or("transA", 0), node.int_or("transB", 0),
+      fmt::format("Gemm<alpha={}, beta={}, transA={}, transB={}>(x0, x1{})", real_text(node.float_or("alpha", 1)),
+                  real_text(node.float_or("beta", 1)), node.int_or("transA", 0), node.int_or("transB", 0),
                   site.has_input(2) ? ", x2" : "");
   result.summary = "Gemm";
   if (activation.empty()) {
