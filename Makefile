@@ -1,7 +1,7 @@
 # Graft's everyday commands; plain `make` lists them. CMake does the work, in build/release.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build build-all wheel demo test bench compat docs docs-check site lint format install clean
+.PHONY: help deps build build-all wheel wheel-aarch64 test-aarch64 demo test bench compat docs docs-check site lint format install clean
 
 PREFIX ?= /usr/local
 GRAFT_CUDA ?= AUTO
@@ -12,7 +12,7 @@ settings = -DGRAFT_CUDA=$(GRAFT_CUDA) '-DGRAFT_CUDA_ARCHITECTURES=$(GRAFT_CUDA_A
 python := .deps/venv/bin/python
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  GRAFT_CUDA=OFF leaves out CUDA: no compiler installed, no kernels, no plugin library."
 	@echo "  GRAFT_CUDA_ARCHITECTURES='80-real;90' chooses GPUs, 'all' is every one since sm_75; by default this"
 	@echo "  machine's, or without one PTX for sm_90 and later, which compiles fastest; for \`make wheel\` all."
@@ -30,6 +30,15 @@ build-all: deps
 wheel: GRAFT_CUDA_ARCHITECTURES := $(or $(GRAFT_CUDA_ARCHITECTURES),all)
 wheel: build ## dist/graft_tensorrt-....whl, the Python package with the program and the plugin library for all GPUs
 	@$(python) tools/wheel.py
+
+wheel-aarch64: ## the same for 64-bit ARM (Jetson, Grace), cross-compiled in build/aarch64
+	@tools/setup build wheel aarch64
+	@tools/build aarch64 -DGRAFT_CUDA=$(GRAFT_CUDA) '-DGRAFT_CUDA_ARCHITECTURES=$(or $(GRAFT_CUDA_ARCHITECTURES),all)' -- graft_product
+	@$(python) tools/wheel.py aarch64
+
+test-aarch64: ## install that wheel in qemu, in a root of Debian 12 with Python alone, and run the examples
+	@tools/setup build engine test aarch64
+	@$(python) -m pytest -q -p no:cacheprovider tests/python/aarch64
 
 demo: ## a trained digits network, from ONNX, TensorFlow and Caffe to TensorRT engines
 	@tools/setup build engine

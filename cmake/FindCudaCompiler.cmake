@@ -83,8 +83,13 @@ function(graft_choose_architectures result)
 
   # sm_86 and sm_89 run the code of sm_80, sm_121 runs that of sm_120, and all other later GPUs run the PTX of 90. Each
   # further architecture would add a sixth to the longest compilation; GRAFT_CUDA_ARCHITECTURES can add it.
+  set(candidates 75-real 80-real 90 120-real)
+  # The GPUs of machines with 64-bit ARM: Orin, which runs no code of sm_80, GH200, GB200 and GB300, Thor, and GB10.
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    set(candidates 87-real 90 100-real 110-real 121-real)
+  endif()
   set(fat "")
-  foreach(architecture 75-real 80-real 90 120-real)
+  foreach(architecture IN LISTS candidates)
     string(REGEX MATCH "^[0-9]+" number "${architecture}")
     if(number IN_LIST known)
       list(APPEND fat "${architecture}")

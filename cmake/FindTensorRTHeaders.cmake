@@ -11,9 +11,9 @@ if(NOT TENSORRT_ROOT)
 endif()
 
 if(TENSORRT_ROOT)
-  set(places "${TENSORRT_ROOT}/include" "${TENSORRT_ROOT}/include/x86_64-linux-gnu" "${TENSORRT_ROOT}")
+  set(places "${TENSORRT_ROOT}/include" "${TENSORRT_ROOT}/include/${CMAKE_LIBRARY_ARCHITECTURE}" "${TENSORRT_ROOT}")
 else()
-  set(places /usr/include/x86_64-linux-gnu /usr/include "${GRAFT_TENSORRT_WHEEL_DIR}" ${GRAFT_BUILT_AGAINST_TENSORRT})
+  set(places "/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}" /usr/include "${GRAFT_TENSORRT_WHEEL_DIR}" ${GRAFT_BUILT_AGAINST_TENSORRT})
 endif()
 
 # TensorRT 8 has no IPluginV3, the interface that every TensorRT since 10.0 shares; its headers are skipped.

@@ -13,7 +13,7 @@ set(GRAFT_INSTALL_SOURCE_DIR "${CMAKE_INSTALL_DATADIR}/graft/src")
 # not used.
 if(GRAFT_WITH_OPENVINO)
   install(DIRECTORY "${GRAFT_SITE_PACKAGES}/openvino/libs/" DESTINATION "${CMAKE_INSTALL_LIBDIR}/graft"
-          FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_intel_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
+          FILES_MATCHING PATTERN "libopenvino.so*" PATTERN "libopenvino_*_cpu_plugin.so*" PATTERN "libopenvino_onnx_frontend.so*"
                          PATTERN "libtbb*.so*" PATTERN "libhwloc.so*")
   file(GLOB licenses "${GRAFT_SITE_PACKAGES}/openvino-*.dist-info/licenses")
   install(DIRECTORY "${licenses}/" DESTINATION "${CMAKE_INSTALL_DOCDIR}/openvino")
@@ -42,7 +42,11 @@ endforeach()
 if(TARGET graft)
   set(man_page "${PROJECT_BINARY_DIR}/man/graft.1")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/man")
-  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" help --man OUTPUT_FILE \"${man_page}\" COMMAND_ERROR_IS_FATAL ANY)"
+  # After cross-compilation the program runs in the emulator of the toolchain.
+  set(run_graft ${CMAKE_CROSSCOMPILING_EMULATOR} "$<TARGET_FILE:graft>")
+  list(TRANSFORM run_graft REPLACE "(.+)" "\"\\1\"")
+  list(JOIN run_graft " " run_graft)
+  install(CODE "execute_process(COMMAND ${run_graft} help --man OUTPUT_FILE \"${man_page}\" COMMAND_ERROR_IS_FATAL ANY)"
           COMPONENT package)
   install(FILES "${man_page}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT package)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/completions")
@@ -52,7 +56,7 @@ if(TARGET graft)
     list(GET shell_and_file 0 shell)
     list(GET shell_and_file 1 folder)
     list(GET shell_and_file 2 file)
-    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:graft>\" completions ${shell}
+    install(CODE "execute_process(COMMAND ${run_graft} completions ${shell}
                                   OUTPUT_FILE \"${PROJECT_BINARY_DIR}/completions/${file}\" COMMAND_ERROR_IS_FATAL ANY)"
             COMPONENT package)
     install(FILES "${PROJECT_BINARY_DIR}/completions/${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"

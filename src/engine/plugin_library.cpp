@@ -16,7 +16,7 @@ PluginLibrary own_plugin_library() {
   if (const fs::path beside = executable_folder() / "libgraft_plugins.so"; fs::is_regular_file(beside, ignored)) {
     return {.path = beside, .exists = true};
   }
-  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+  for (const char* const lib : library_folders) {
     const fs::path candidate = folder / lib / "libgraft_plugins.so";
     if (fs::is_regular_file(candidate, ignored)) return {.path = candidate, .exists = true};
   }

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 fs::path c_library() {
   const fs::path folder = executable_folder().parent_path();
   std::error_code ignored;
-  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+  for (const char* const lib : library_folders) {
     for (const char* name : {"libgraft_plugins.so", "libgraft_c.so"}) {
       fs::path candidate = folder / lib / name;
       if (fs::is_regular_file(candidate, ignored)) return candidate;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <sstream>
 
@@ -24,6 +25,12 @@ Architecture architecture_of(std::string_view text) {
   found.is_code = !text.ends_with("-virtual");
   found.is_ptx = !text.ends_with("-real");
   return found;
+}
+
+// Returns whether the number is the architecture of a Jetson module: Xavier, Orin or Thor.
+bool is_tegra(int number) {
+  constexpr std::array tegra = {72, 87, 110};
+  return std::find(tegra.begin(), tegra.end(), number) != tegra.end();
 }
 
 }  // namespace
@@ -55,6 +62,8 @@ bool runs_on(const std::vector<std::string>& architectures, std::string_view tar
   return std::any_of(architectures.begin(), architectures.end(), [&](const std::string& each) {
     const Architecture found = architecture_of(each);
     if (found.number > gpu) return false;
+    // The GPUs of Jetson modules do not run the code of other GPUs, nor the reverse.
+    if (!found.is_ptx && found.number != gpu && (is_tegra(found.number) || is_tegra(gpu))) return false;
     return found.is_ptx || found.number / generation == gpu / generation;
   });
 }

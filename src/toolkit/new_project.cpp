@@ -363,7 +363,7 @@ std::string python_name() {
 void find_package(NewReport& written) {
   const fs::path programs = program_folder();
   std::error_code ignored;
-  for (const char* lib : {"lib", "lib/x86_64-linux-gnu", "lib64"}) {
+  for (const char* const lib : library_folders) {
     if (!fs::is_regular_file(programs.parent_path() / lib / "cmake" / "graft" / "graftConfig.cmake", ignored)) continue;
     written.has_package = true;
     const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): the program has one thread here

@@ -12,7 +12,14 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(
     ("target", "chosen", "architectures"),
-    [("wheel", None, "all"), ("wheel", "80-real;90", "80-real;90"), ("build", None, ""), ("demo", None, "")],
+    [
+        ("wheel", None, "all"),
+        ("wheel", "80-real;90", "80-real;90"),
+        ("wheel-aarch64", None, "all"),
+        ("wheel-aarch64", "87-real", "87-real"),
+        ("build", None, ""),
+        ("demo", None, ""),
+    ],
 )
 def test_a_wheel_has_kernels_for_all_gpus(target: str, chosen: str | None, architectures: str) -> None:
     # A make that runs the tests hands on its own settings.

@@ -110,7 +110,7 @@ def fault_of(words):
         words = words[1:]
     program, *arguments = words or [""]
     if program == "make":
-        targets = set(re.findall(r"^([a-z-]+):", (SOURCE / "Makefile").read_text(), re.MULTILINE))
+        targets = set(re.findall(r"^([a-z0-9-]+):", (SOURCE / "Makefile").read_text(), re.MULTILINE))
         return "" if set(arguments) <= targets else f"make has no target {' '.join(arguments)}"
     if program == PYTHON and arguments[:2] == ["-m", "pytest"]:
         return (

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SCRIPTS = ["build", "lint", "pytest", "setup", "test"]
+SCRIPTS = ["build", "in_aarch64", "lint", "pytest", "setup", "test"]
 
 
 def run(*command, folder=SOURCE):
@@ -33,6 +33,8 @@ def test_help_prints_the_usage_alone(script):
         ("test", "not a preset that is built"),
         ("test relaese", "'relaese' is not a preset that is built"),
         ("setup tset", "no such group: tset"),
+        ("in_aarch64", "usage: tools/in_aarch64 <root>"),
+        ("in_aarch64 nowhere true", "nowhere is not a root folder"),
         ("pytest -k name", "no file is named"),
         ("pytest tests/no_such_test.py", "tests/no_such_test.py does not exist"),
     ],

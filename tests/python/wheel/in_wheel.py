@@ -33,7 +33,7 @@ def main(folder: pathlib.Path, step: str, arguments: list[str]) -> int:
         python = folder / "bin" / "python"
         return subprocess.run([python, "-P", "-m", "pytest", *arguments], env=environment, check=False).returncode
     subprocess.run([sys.executable, ROOT / "tools" / "wheel.py"], check=True)
-    (wheel,) = (ROOT / "dist").glob("graft_tensorrt-*.whl")
+    (wheel,) = (ROOT / "dist").glob("graft_tensorrt-*_x86_64.whl")
     shutil.rmtree(folder, ignore_errors=True)
     python = make_environment(folder)
     install = [python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", wheel]

@@ -14,11 +14,10 @@ from urllib.parse import unquote
 import graft
 import pytest
 from conftest import DIGITS, ROOT
+from symbol_versions import newer_imports
 
 PACKAGE = pathlib.Path(graft.__file__).parent
 GRAFT = pathlib.Path(sys.executable).parent / "graft"
-# The newest symbol versions that the libraries of Ubuntu 22.04 define: the platform tag manylinux_2_35.
-NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}
 PINS = tomllib.loads((ROOT / "deps.toml").read_text())["pypi"]
 
 
@@ -204,16 +203,6 @@ def test_libraries_need_no_more_than_the_wheel_and_the_platform() -> None:
             in_wheels = path.name in own or path.is_relative_to(sys.prefix)
             assert in_wheels or path.name in {"libgraft.so.0.1"}, f"{library}: {line}"
     assert os.access(PACKAGE / "bin" / "graft", os.X_OK)
-
-
-def newer_imports(binary: pathlib.Path) -> list[str]:
-    """Returns the imports of an ELF file that Ubuntu 22.04 lacks, for example "arc4random@GLIBC_2.36"."""
-    newer = []
-    for symbol in run("nm", "--dynamic", "--undefined-only", "--with-symbol-versions", binary).stdout.split():
-        version = re.fullmatch(r".+@(\w+)_([0-9.]+)", symbol)
-        if version and version[1] in NEWEST and tuple(map(int, version[2].split("."))) > NEWEST[version[1]]:
-            newer.append(symbol)
-    return newer
 
 
 def test_binaries_run_on_ubuntu_22_04() -> None:
