@@ -42,9 +42,10 @@ def row(name, folder, stored, labels):
 
 def runs_on(architecture, gpu):
     """Whether code for an architecture of CMake, for example "75-real", runs on a GPU: PTX runs on each later GPU, and
-    machine code on later GPUs of its generation."""
+    machine code on later GPUs of its generation. Code for Jetson modules runs on no other GPU."""
     number = int(architecture.split("-")[0])
-    return number <= gpu and (not architecture.endswith("-real") or number // 10 == gpu // 10)
+    is_ptx = not architecture.endswith("-real")
+    return number <= gpu and (is_ptx or (number // 10 == gpu // 10 and number not in (87, 110)))
 
 
 def target(doctor):

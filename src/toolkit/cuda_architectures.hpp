@@ -15,7 +15,8 @@ namespace graft::toolkit {
 [[nodiscard]] std::string architectures_text(const std::vector<std::string>& architectures);
 
 /// Returns whether code for these architectures runs on a target of `--target`, for example "sm89". Machine code runs
-/// on GPUs of the same generation that are not older. True for a target that is not such a name.
+/// on GPUs of the same generation that are not older; on the GPUs of Jetson modules only their own. True for a target
+/// that is not such a name.
 [[nodiscard]] bool runs_on(const std::vector<std::string>& architectures, std::string_view target);
 
 /// The GPUs for which TensorRT-RTX builds where no target is given, according to its documentation.

@@ -39,6 +39,7 @@ def test_a_wheel_has_kernels_for_all_gpus(target: str, chosen: str | None, archi
         (["89-real"], "sm89"),
         (["80-real"], "sm89"),  # GPUs of one generation run the code of the older ones
         (["75-real"], "sm75"),
+        (["87-real"], ""),  # Orin's code runs on no other GPU
         (["90-real"], ""),  # TensorRT-RTX does not build for Hopper
         (None, "sm120,sm121"),  # without CUDA there are no plugins
     ],
