@@ -71,10 +71,14 @@ std::vector<double> numbers(const io::NpyArray& array) {
 /// add `absolute`. i8 must agree exactly: no golden value lies near a tie.
 void expect_equal(const HostTensor& found, const std::vector<double>& exact, double absolute) {
   constexpr double relative_error = 1.0 / (1 << 24);
-  if (found.desc.dtype == DType::i64) {
-    const auto* stored = reinterpret_cast<const std::int64_t*>(found.bytes.data());
+  const auto expect_integers = [&](const auto* stored) {
     EXPECT_EQ(std::vector<double>(stored, stored + exact.size()), exact);
-    return;
+  };
+  if (found.desc.dtype == DType::i64) {
+    return expect_integers(reinterpret_cast<const std::int64_t*>(found.bytes.data()));
+  }
+  if (found.desc.dtype == DType::i32) {
+    return expect_integers(reinterpret_cast<const std::int32_t*>(found.bytes.data()));
   }
   ASSERT_TRUE(dispatch(found.desc.dtype, [&](auto element) -> Status {
                 using Element = decltype(element);
@@ -157,6 +161,13 @@ TEST_P(Golden, ReferenceAgreesWithTheFrameworks) {
     const std::string y_name = golden.contains("y_f32") ? golden.at("y_f32") : golden.at("y");
     EXPECT_EQ(std::vector(extents[0].begin(), extents[0].end()), arrays.at(y_name).shape);
     expect_equal(outputs[0], numbers(arrays.at(y_name)), golden.value("absolute", 0.0));
+    std::size_t further = 0;
+    for (const std::string& name : golden.value("more_y", std::vector<std::string>())) {
+      SCOPED_TRACE(name);
+      ++further;
+      EXPECT_EQ(std::vector(extents[further].begin(), extents[further].end()), arrays.at(name).shape);
+      expect_equal(outputs[further], numbers(arrays.at(name)), golden.value("absolute", 0.0));
+    }
   }
 }
 

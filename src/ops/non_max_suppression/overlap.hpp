@@ -43,18 +43,19 @@ GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
   return box;
 }
 
-/// Returns whether the intersection of two boxes is more than `threshold` of their union.
-GRAFT_OVERLAP_INLINE bool overlaps(const Box& a, const Box& b, float threshold) {
+/// Returns whether the intersection of two boxes is more than `threshold` of their union. `extent` is added to each
+/// width and height of boxes: 1 if a box includes the pixels of both corners, otherwise 0.
+GRAFT_OVERLAP_INLINE bool overlaps(const Box& a, const Box& b, float threshold, float extent = 0) {
   float sizes[2];
   for (int axis = 0; axis < 2; ++axis) {
     const float low = a.low[axis] < b.low[axis] ? b.low[axis] : a.low[axis];
     const float high = a.high[axis] < b.high[axis] ? a.high[axis] : b.high[axis];
-    if (high <= low) return false;
-    sizes[axis] = high - low;
+    sizes[axis] = high - low + extent;
+    if (sizes[axis] <= 0) return false;
   }
   const float common = product(sizes[0], sizes[1]);
-  const float area_a = product(a.high[0] - a.low[0], a.high[1] - a.low[1]);
-  const float area_b = product(b.high[0] - b.low[0], b.high[1] - b.low[1]);
+  const float area_a = product(a.high[0] - a.low[0] + extent, a.high[1] - a.low[1] + extent);
+  const float area_b = product(b.high[0] - b.low[0] + extent, b.high[1] - b.low[1] + extent);
   const float either = area_a + area_b - common;
   if (common <= 0 || area_a <= 0 || area_b <= 0 || either <= 0) return false;
   return common / either > threshold;

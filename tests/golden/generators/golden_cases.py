@@ -47,7 +47,8 @@ class Golden:
         return name
 
     def add(self, name, dtype, x_name, attributes, note=None, y_f32=None, more=(), absolute=0):
-        """Adds a case. `more` are names of arrays of further inputs, which the function takes after the attributes."""
+        """Adds a case. `more` are names of arrays of further inputs, which the function takes after the attributes. The
+        function returns the first output, or a tuple of the first outputs."""
         x = torch.from_numpy(self.arrays[x_name])
         case = {"name": name, "dtype": dtype, "shape": list(x.shape), "attributes": attributes}
         case |= {"x": x_name, "y": f"{name}.y"} | ({"more": list(more)} if more else {})
@@ -58,7 +59,11 @@ class Golden:
             assert margin > TIE_MARGIN, f"{name}: a result lies {margin:.1e} from a rounding tie, choose other values"
         else:
             y = self.function(x.to(torch.float64), attributes, *(torch.from_numpy(self.arrays[each]) for each in more))
+        y, *more_y = y if isinstance(y, tuple) else (y,)
         self.arrays[case["y"]] = y.numpy()
+        if more_y:
+            case["more_y"] = [f"{name}.y{number}" for number, _ in enumerate(more_y, 1)]
+            self.arrays |= {key: other.numpy() for key, other in zip(case["more_y"], more_y, strict=True)}
         if y_f32 is not None:
             case["y_f32"] = f"{name}.y_f32"
             self.arrays[case["y_f32"]] = y_f32.numpy()

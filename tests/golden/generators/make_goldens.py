@@ -13,6 +13,7 @@ The JSON lists the cases; each has
   x, y         names of arrays in the .npz (several cases may share one x)
   more         of an operator with several inputs: the names of the others, integers in their types
                and otherwise as x
+  more_y       of an operator with several outputs that are compared: the names of the others
   y_f32        only where float32 arithmetic cannot compute y (a square overflows or underflows): the framework's
                result in float32
   absolute     only where the operator's own definition is in float32, as that of positions: its tolerance for y

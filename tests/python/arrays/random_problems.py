@@ -72,6 +72,48 @@ def non_max_suppression(random):
     return is_center, [given, scores, most, overlap, score][: random.integers(2, 6)]
 
 
+def detections(random, dtype, items, per_class):
+    """Draws a problem of CombinedNonMaxSuppression as EfficientNMS_TRT or, if `per_class`, BatchedNMS_TRT has it. Half of
+    the problems are on a coarse grid, so that scores are equal, that overlaps and scores hit thresholds, and that boxes
+    have no area; some scores and coordinates are NaN or infinite."""
+    boxes, classes = int(random.integers(0, 14)), int(random.integers(1, 4))
+    shape = (items, boxes, 4) if random.integers(3) else (items, boxes, classes, 4)
+    if random.integers(2):
+        given = random.integers(0, 6, shape) / 4
+        scores = random.integers(-2, 5, (items, boxes, classes)) / 4
+    else:
+        given = random.uniform(0, 1.5, shape)
+        scores = random.uniform(-0.5, 1, (items, boxes, classes))
+    if len(shape) == 3 and random.integers(4) == 0:
+        given = given[:, :, None]
+    inputs = [given.astype(dtype), scores.astype(dtype)]
+    if random.integers(3) == 0:
+        for array in inputs:
+            array[random.random(array.shape) < 0.1] = random.choice([np.nan, np.inf, -np.inf])
+    attributes = {
+        "score_threshold": float(np.float32(random.choice([-1, 0, 0.25, 0.3, 0.5, 1]))),
+        "iou_threshold": float(random.choice([0, 0.25, 1 / 3, 0.5, 0.7, 1])),
+        "max_output_boxes": int(random.choice([1, 3, 10, 60])),
+        "background_class": int(random.choice([-1, 0, 1])),
+        "clip_boxes": int(random.integers(2)),
+    }
+    if per_class:
+        attributes |= {"top_k_per_class": 1, "empty_class": -1, "top_k": int(random.choice([1, 2, 5, 100, 0]))}
+        attributes["pixel_boxes"] = 0 if attributes["clip_boxes"] else int(random.integers(2))
+        return inputs, attributes
+    attributes |= {
+        "max_output_boxes_per_class": int(random.choice([-1, -1, 1, 2])),
+        "score_activation": int(random.integers(4) == 0),
+        "class_agnostic": int(random.integers(2)),
+        "box_coding": int(random.integers(2)),
+    }
+    if random.integers(4) == 0:
+        anchors = random.uniform(0, 1, (int(random.choice([1, items])), boxes, 4))
+        inputs.append(anchors.astype(dtype))
+        inputs[0] = np.nan_to_num(inputs[0], posinf=1, neginf=0)  # which corner of NaN is the lower one is not defined
+    return inputs, attributes
+
+
 def largest_k(random):
     """Draws a problem. Half of the problems have a few different values, so that many are equal."""
     dtype = DTYPES[random.integers(len(DTYPES))]

@@ -113,3 +113,29 @@ def test_graft_builds_it_with_the_inputs_in_grafts_order(
     expected = [SIZES[each] if each in node[2] else [0] for each in order]
     assert [port["shape"] for port in layer["inputs"]] == expected
     assert node[4].encode() not in engine.read_bytes()
+
+
+@pytest.mark.usefixtures("rtx")
+@pytest.mark.parametrize("dtype", [TensorProto.FLOAT, TensorProto.FLOAT16], ids=["f32", "f16"])
+def test_a_plugin_with_the_first_outputs_of_the_operator_builds(
+    tmp_path: pathlib.Path, graft_library: pathlib.Path, stand_ins: pathlib.Path, dtype: int
+) -> None:
+    """EfficientNMS_TRT has four outputs, and CombinedNonMaxSuppression a fifth with indices. BatchedNMS_TRT has other
+    outputs, so that no library of Graft has its name."""
+    outputs = {"n": TensorProto.INT32, "b": dtype, "s": dtype, "c": TensorProto.INT32}
+    fields = {"max_output_boxes": 5, "iou_threshold": 0.45, "box_coding": 1, "plugin_version": "1"}
+    ends = [helper.make_tensor_value_info(name, dtype, shape) for name, shape in (("x", [2, 20, 4]), ("y", [2, 20, 3]))]
+    model, engine = tmp_path / "m.onnx", tmp_path / "m.engine"
+    for op_type, is_there in (("EfficientNMS_TRT", True), ("BatchedNMS_TRT", False)):
+        made = helper.make_node(op_type, ["x", "y"], list(outputs), name="it", domain="TRT", **fields)
+        results = [helper.make_tensor_value_info(name, each, None) for name, each in outputs.items()]
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("TRT", 1)]
+        graph = helper.make_graph([made], "g", ends, results)
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), model)
+        libraries = ("--plugin-library", graft_library, "--plugin-library", stand_ins)
+        answer = drive_forked("build", model, "--output", engine, "--target", "sm120", *libraries)
+        assert (answer.code == 0) == is_there, op_type
+        if is_there:
+            (layer,) = answer.result["network"]["plugins"]
+            assert (layer["name"], layer["namespace"]) == ("CombinedNonMaxSuppression", "graft")
+            assert [each["shape"] for each in layer["outputs"]][:4] == [[2, 1], [2, 5, 4], [2, 5], [2, 5]]

@@ -16,7 +16,8 @@ from onnx import TensorProto, helper
 
 TAKEN = ["InstanceNormalization_TRT 1", "InstanceNormalization_TRT 2", "InstanceNormalization_TRT 3"]
 TAKEN += ["LReLU_TRT 1", "Normalize_TRT 1", "ResizeNearest_TRT 1", "ModulatedDeformConv2d 1", "ModulatedDeformConv2d 2"]
-TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2"]
+TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2", "EfficientNMS_TRT 1"]
+TAKEN += ["EfficientNMS_Explicit_TF_TRT 1", "EfficientNMS_Implicit_TF_TRT 1"]
 
 # Loads libraries like trtexec and the driver: the standard plugins first, then the named libraries. Prints the result
 # of each load and all creators. With a model, builds an engine.
@@ -71,6 +72,7 @@ def run(
 LIST = pathlib.Path(__file__).resolve().parents[3] / "src" / "ops" / "ops.inc"
 OPERATORS = re.findall(r"graft::ops::(\w+)\)", LIST.read_text())
 FREE = {"CONVOLUTION", "LeakyReluPlugin", "MMCVDeformConv2d", "MMCVModulatedDeformConv2d", "ReflectPad", "SPP_TRT"}
+FREE |= {"EfficientIdxNMS_TRT", "EfficientNMSX_TRT"}
 FREE |= {"ModulatedDeformableConv2dTRT", "ModulatedDeformableConv2dTRT2", "UpsamplePlugin", "l2norm_helper"}
 
 
