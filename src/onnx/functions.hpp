@@ -116,6 +116,8 @@ std::size_t detach_functions(Model& model, const std::function<bool(const Operat
 
 /// Replaces nodes under drop-in names (LReLU_TRT) by nodes of the operators that stand in for them. Returns their
 /// number. Runs infer_shapes if a node leaves out an input before a later input and the type of that input is unknown.
+/// Raises the opset to 17 if it is lower and a node needs nodes that compute its outputs (PluginForm::outputs), which
+/// invalidates pointers into the model.
 std::size_t adopt_drop_ins(Model& model);
 
 /// Arranges the inputs of a node under a drop-in name in the order of its operator. An input that is left out before

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/plugin_form.hpp"
 #include "graft/operator/registry.hpp"
 #include "onnx/functions.hpp"
 #include "onnx/operator_node.hpp"
@@ -356,28 +357,67 @@ void arrange_inputs(Node& node) {
   }
 }
 
+namespace {
+
+/// Replaces a node by the operator and the nodes that compute the outputs of the plugin.
+void replace_with_outputs(Node& node, const PluginForm& form, const Operator& op) {
+  arrange_inputs(node);
+  FunctionDefinition translation;
+  Graph& body = *translation.body;
+  body.opset_imports[""] = working_opset;
+  std::vector<Value*> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(body.add_input(op.type().input_name(i)));
+  std::vector<std::string> names;
+  for (const Port& port : op.type().ports) {
+    if (port.is_output()) names.emplace_back(port.name);
+  }
+  add_operator_node(body, op, inputs, names);
+  std::string text;
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    text += std::string(form.outputs[i]) + "\n";
+    outputs.push_back(fmt::format("y{}", i));
+  }
+  parse_nodes(body, text, outputs, [](std::string_view) { return std::nullopt; });
+  inline_call(node, translation);
+}
+
+}  // namespace
+
 std::size_t adopt_drop_ins(Model& model) {
   bool types_known = true;
+  bool has_outputs = false;
   model.graph().for_each_node([&](const Node& node) {
-    if (!find_adopted_operator(node)) return;
+    const OperatorMatch match = find_adopted_operator(node);
+    if (!match) return;
+    has_outputs = has_outputs || (match.drop_in != nullptr && has_own_outputs(match.drop_in->plugin_name));
     const std::vector<Value*> inputs = operator_inputs(node);
     const bool leaves_out = std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end();
     if (leaves_out && inputs.front() != nullptr && !inputs.front()->type) types_known = false;
   });
   if (!types_known) infer_shapes(model);
-  std::size_t count = 0;
+  if (has_outputs && model.graph().opset() == 0) model.graph().opset_imports[""] = working_opset;
+  if (has_outputs) upgrade_opset(model);
+  std::vector<Node*> found;
   model.graph().for_each_node([&](Node& node) {
+    if (find_adopted_operator(node)) found.push_back(&node);
+  });
+  for (Node* each : found) {
+    Node& node = *each;
     const OperatorMatch match = find_adopted_operator(node);
-    if (!match) return;
     const auto op = make_operator(node);
-    arrange_inputs(node);
     node.graph->root().opset_imports.emplace(std::string(onnx_domain), 1);
+    if (match.drop_in != nullptr && has_own_outputs(match.drop_in->plugin_name)) {
+      check_operator(node);
+      replace_with_outputs(node, *find_plugin_form(match.drop_in->plugin_name), *op);
+      continue;
+    }
+    arrange_inputs(node);
     node.op_type = std::string(match.type->name);
     node.domain = std::string(onnx_domain);
     write_attributes(node, *op);
-    ++count;
-  });
-  return count;
+  }
+  return found.size();
 }
 
 std::vector<Node*> attach_functions(Model& model) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/plugin_form.hpp"
 #include "core/suggest.hpp"
 #include "graft/operator/input_order.hpp"
 #include "graft/operator/registry.hpp"
@@ -30,10 +31,9 @@ bool is_plugin_domain(std::string_view domain) {
   return std::find(domains.begin(), domains.end(), domain) != domains.end();
 }
 
-/// Returns the plugin version that a node requests, "" for any version, or nothing if the node cannot be a plugin that
-/// Graft replaces.
+/// Returns the plugin version that a node requests, "" for any version, or nothing if Graft replaces no plugin of the
+/// namespace or the kind of version that the node names.
 std::optional<std::string> wanted_version(const Node& node) {
-  if (!is_plugin_domain(node.domain)) return std::nullopt;
   if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
     const auto* text = space->get<std::string>();
     if (text == nullptr || !text->empty()) return std::nullopt;
@@ -135,6 +135,7 @@ OperatorMatch find_operator_for(const Node& node) {
   for (const OperatorType* type : operators()) {
     for (const DropIn& drop_in : type->drop_ins) {
       if (drop_in.plugin_name != node.op_type) continue;
+      if (find_plugin_form(node.op_type) == nullptr && !is_plugin_domain(node.domain)) continue;
       if (version->empty() || *version == drop_in.version) return {type, &drop_in};
     }
   }
@@ -259,9 +260,13 @@ std::unique_ptr<Operator> make_operator(const Node& node) {
 void check_operator(const Node& node) {
   const std::unique_ptr<Operator> op = make_operator(node);
   if (op == nullptr) return;
-  if (node.outputs.size() > op->type().output_count()) {
-    throw Error(fmt::format("{}: it has {} outputs; it may have at most {}", describe(node), node.outputs.size(),
-                            op->type().output_count()));
+  const DropIn* drop_in = find_operator_for(node).drop_in;
+  const bool is_other = drop_in != nullptr && has_own_outputs(drop_in->plugin_name);
+  const std::size_t most =
+      is_other ? find_plugin_form(drop_in->plugin_name)->outputs.size() : op->type().output_count();
+  if (node.outputs.size() > most) {
+    throw Error(
+        fmt::format("{}: it has {} outputs; it may have at most {}", describe(node), node.outputs.size(), most));
   }
   std::vector<TensorDesc> inputs;
   std::vector<DType> dtypes;

@@ -33,9 +33,9 @@ struct OperatorMatch {
 /// - in the domain graft by the metadata `graft.operator`, or by the name of the node;
 /// - in a loaded library by the name of the node, in every domain in which ONNX has no operator of that name, as
 /// TensorRT's parser finds its plugin, unless the node requests another `plugin_version` or `plugin_namespace`;
-/// - in graft and in the domains of plugin nodes ("", TRT, trt.plugins ...) by the name, and by the `plugin_version` if
-/// given, of a plugin that an operator stands in for, unless ONNX has an operator of that name in that domain or the
-/// node has a `plugin_namespace`.
+/// - by the name and the `plugin_version`, if given, of a plugin that an operator replaces: in graft and in the domains
+/// of plugin nodes ("", TRT ...), for a PluginForm in every domain; not if ONNX has an operator of that name in that
+/// domain, or if the node has a `plugin_namespace`.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
 /// Returns the operator of a node that has another name or domain than Graft's, and that adopt_drop_ins would convert

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/plugin_form.hpp"
 #include "graft/operator/operator.hpp"
 #include "onnx/branches.hpp"
 #include "onnx/faults.hpp"
@@ -148,12 +149,16 @@ class Inference {
         shapes.push_back(*types.shape(i));
       }
     }
-    if (const auto outputs = op->type().output_dtypes(dtypes)) {
+    // The outputs of such a plugin have types and shapes once the node has become the operator and nodes around it.
+    const DropIn* drop_in = find_operator_for(node).drop_in;
+    const bool has_same_outputs = drop_in == nullptr || !has_own_outputs(drop_in->plugin_name);
+    if (const auto outputs = op->type().output_dtypes(dtypes); outputs && has_same_outputs) {
       for (std::size_t i = 0; i < outputs->size(); ++i) types.set_type(i, to_element_type((*outputs)[i]));
     }
     if (shapes.size() != inputs.size()) return;
     std::vector<Shape> outputs;
     if (Status status = op->infer_shapes(shapes, outputs); !status.ok()) types.fail(status.message());
+    if (!has_same_outputs) return;
     outputs = without_data_sizes(std::move(outputs));
     for (std::size_t i = 0; i < outputs.size(); ++i) types.set_shape(i, outputs[i]);
   }

@@ -108,10 +108,10 @@ def growing_tensor(path):
     return save(path, nodes, [("h0", [1, 4])], [("y", [None, 4])], {"n": np.int64(3), "go": np.bool_(True)})
 
 
-def somebodys_suppression(path):
-    """Saves a node of an NVIDIA plugin that TensorRT-RTX does not have."""
+def nvidias_suppression(path, op_type="EfficientNMS_TRT"):
+    """Saves a node of an NVIDIA plugin that TensorRT-RTX does not have, and that Graft replaces."""
     made = node(
-        "EfficientNMS_TRT",
+        op_type,
         ["boxes", "scores"],
         ["n", "b", "s", "c"],
         domain="TRT",
@@ -125,6 +125,11 @@ def somebodys_suppression(path):
         ("c", TensorProto.INT32, [1, 10]),
     ]
     return save(path, [made], [("boxes", [1, 20, 4]), ("scores", [1, 20, 3])], outputs, domains=["TRT"])
+
+
+def somebodys_suppression(path):
+    """Saves a node of a plugin that neither TensorRT-RTX nor Graft has."""
+    return nvidias_suppression(path, "SomebodysSuppression_TRT")
 
 
 def sizes_as_inputs(path):
@@ -151,6 +156,7 @@ NETWORKS = {
     "capital_letters": (capital_letters, None),  # a rewrite may rename them
     "forget_gate": (forget_gate, None),
     "growing_tensor": (growing_tensor, False),
+    "nvidias_suppression": (nvidias_suppression, None),
     "somebodys_suppression": (somebodys_suppression, None),
     "sizes_as_inputs": (sizes_as_inputs, True),
     "parts_as_inputs": (parts_as_inputs, True),
