@@ -278,7 +278,7 @@ void add_recurrent(const onnx::Node& node, Forms& forms) {
              "it has sequence lengths and is in f16 or bf16; TensorRT accepts {} with sequence lengths only in f32",
              node.op_type)});
   }
-  if (node.is("LSTM") && node.int_or("input_forget", 0) != 0) {
+  if (node.is("LSTM") && passes::couples_gates(node)) {
     forms.push_back({"lstm_input_forget", "input_forget is set, which TensorRT's LSTM does not support"});
   }
 }

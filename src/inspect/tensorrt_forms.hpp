@@ -37,8 +37,4 @@ void add_surroundings(const onnx::Node& node, Forms& forms);
 /// Returns the first input or output of a node that has such a type, or null.
 [[nodiscard]] const onnx::Value* find_narrow(const onnx::Node& node);
 
-/// Returns whether TensorRT holds a value of type u8 in i32: its parser imports constants of u8 as i32, and what
-/// nodes other than Cast compute from those is i32 too.
-[[nodiscard]] bool is_imported_as_i32(const onnx::Value& value);
-
 }  // namespace graft::inspect

@@ -20,6 +20,7 @@
 #include "onnx/schema.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/lowering/refused_forms.hpp"
+#include "passes/lowering/surroundings.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -122,7 +123,7 @@ struct MainType {
 
 MainType main_type(const onnx::Value* value) {
   if (value == nullptr || !value->type) return {};
-  const onnx::ElementType type = is_imported_as_i32(*value) ? onnx::ElementType::i32 : *value->type;
+  const onnx::ElementType type = passes::is_imported_as_i32(*value) ? onnx::ElementType::i32 : *value->type;
   return {value, std::string(to_string(type))};
 }
 
@@ -140,7 +141,7 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
   if (node.is("CastLike")) values.push_back(node.input(1));
   // TensorRT holds constants of u8 in i32, which does not go together with an input of the network in u8.
   std::copy_if(node.inputs.begin(), node.inputs.end(), std::back_inserter(values), [](const onnx::Value* value) {
-    return value != nullptr && value->type == onnx::ElementType::u8 && !is_imported_as_i32(*value);
+    return value != nullptr && value->type == onnx::ElementType::u8 && !passes::is_imported_as_i32(*value);
   });
   for (const onnx::Value* value : values) {
     MainType type = main_type(value);

@@ -19,6 +19,7 @@
 #include "onnx/schema.hpp"
 #include "onnx/text.hpp"
 #include "passes/lowering/refused_forms.hpp"
+#include "passes/lowering/surroundings.hpp"
 
 namespace graft::inspect {
 namespace {
@@ -27,11 +28,27 @@ using onnx::ElementType;
 using onnx::Node;
 using onnx::Value;
 
+using passes::Condition;
+using passes::find_body_before_resize;
+using passes::find_condition;
+using passes::find_data_of_size;
+using passes::find_if_around;
+using passes::find_loop;
+using passes::find_owner;
+using passes::has_constant_condition;
+using passes::has_dynamic_sizes;
+using passes::is_folded_into_sizes;
+using passes::is_imported_as_i32;
+using passes::reads_dimensions;
+using passes::Search;
+using passes::search_back;
+using passes::search_limit;
+using passes::size_inputs;
+using passes::Step;
+
 bool is_in_body(const onnx::Graph& graph) { return graph.parent() != nullptr; }
 
 bool is_loop(const Node& node) { return onnx::is_any_of(node, {"Loop", "Scan"}); }
-
-bool reads_dimensions(const Node& node) { return onnx::is_any_of(node, {"Shape", "Size"}); }
 
 constexpr std::string_view cast_u8 = "cast to i32 or f32 before the node, and to u8 only for an output of the network";
 constexpr std::string_view keep_the_shape =
@@ -39,145 +56,9 @@ constexpr std::string_view keep_the_shape =
 
 constexpr std::size_t largest_rank = 8;  ///< Dims::MAX_DIMS of TensorRT.
 
-enum class Step { into_inputs, stop, found };
-
-constexpr std::size_t search_limit = 2000;
-
-struct Search {
-  const Value* found = nullptr;
-  /// Whether the search ended at its limit, so that `found` may be null although a value fits.
-  bool reached_limit = false;
-};
-
-/// Visits the values that `start` is computed from, `start` first, until `visit` finds one or `search_limit` values
-/// were visited.
-Search search_back(const Value* start, const std::function<Step(const Value&)>& visit) {
-  Search search;
-  std::vector<const Value*> waiting;
-  std::unordered_set<const Value*> seen;
-  const auto add = [&](const Value* value) {
-    if (value == nullptr || seen.contains(value)) return;
-    if (seen.size() == search_limit) {
-      search.reached_limit = true;
-      return;
-    }
-    seen.insert(value);
-    waiting.push_back(value);
-  };
-  add(start);
-  while (!waiting.empty()) {
-    const Value& value = *waiting.back();
-    waiting.pop_back();
-    switch (visit(value)) {
-      case Step::found: search.found = &value; return search;
-      case Step::stop: break;
-      case Step::into_inputs:
-        if (value.producer != nullptr) std::for_each(value.producer->inputs.begin(), value.producer->inputs.end(), add);
-    }
-  }
-  return search;
-}
-
-bool has_dynamic_sizes(const Value* value) { return value != nullptr && !onnx::has_known_sizes(*value); }
-
-/// Operators whose results TensorRT's parser works out itself where they lead to a size. It takes the results of others
-/// (Conv, TopK, CumSum ...) as they are.
-bool is_folded_into_sizes(const Node& node) {
-  if (is_any_of(node, {"BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Compress",
-                       "DepthToSpace", "PRelu", "RegexFullMatch", "ReverseSequence", "SpaceToDepth", "StringConcat",
-                       "Swish"})) {
-    return false;
-  }
-  using namespace onnx::trait;  // NOLINT(google-build-using-namespace)
-  return has_trait(node, elementwise | broadcasting | moves_data | reduction) ||
-         is_any_of(node, {"Gemm", "MatMul", "Pad", "Trilu"});
-}
-
-/// Returns the dimensions between two positions, which count from the end where they are negative.
-Shape cut_shape(const Shape& shape, std::int64_t begin, std::int64_t end) {
-  const auto size = static_cast<std::int64_t>(shape.size());
-  const auto clamp = [size](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
-  if (clamp(begin) >= clamp(end)) return {};
-  return {shape.begin() + clamp(begin), shape.begin() + clamp(end)};
-}
-
-/// Returns the dimensions in the value that Shape or Size computes, or that a Gather or Slice selects from a Shape with
-/// constant positions. Returns nothing for other values, and for tensors without a known rank.
-std::optional<Shape> read_dimensions(const Value& value) {
-  const Node* node = value.producer;
-  if (node == nullptr || !node->domain.empty() || node->input(0) == nullptr) return std::nullopt;
-  if (node->is("Shape") && node->input(0)->shape) {
-    const Shape& shape = *node->input(0)->shape;
-    return cut_shape(shape, node->int_or("start", 0), node->int_or("end", static_cast<std::int64_t>(shape.size())));
-  }
-  if (node->is("Size")) return node->input(0)->shape;
-  if (!onnx::is_any_of(*node, {"Gather", "Slice"}) || node->input(0)->producer == nullptr ||
-      !node->input(0)->producer->is("Shape")) {
-    return std::nullopt;
-  }
-  std::optional<Shape> all = read_dimensions(*node->input(0));
-  const auto first = constant_ints(node->input(1));
-  if (!all || !first) return all;
-  if (node->is("Gather")) {
-    Shape selected;
-    for (const std::int64_t index : *first) {
-      for (const Dim& dim : cut_shape(*all, index, index == -1 ? static_cast<std::int64_t>(all->size()) : index + 1)) {
-        selected.push_back(dim);
-      }
-    }
-    return selected;
-  }
-  const auto last = constant_ints(node->input(2));
-  const bool has_step = node->input(4) != nullptr;
-  return has_step || !last || first->size() != 1 || last->size() != 1 ? all : cut_shape(*all, (*first)[0], (*last)[0]);
-}
-
-/// When the condition of an If is known.
-enum class Condition {
-  constant,   ///< When the parser reads the node: TensorRT keeps one branch.
-  undecided,  ///< If TensorRT can decide it from the symbols and ranges of the inputs' sizes; otherwise never.
-  computed,   ///< When the engine runs.
-};
-
-/// TensorRT works out a condition from integers and booleans: constants, dimensions, and what most elementwise and
-/// reshaping operators make of these. Floating-point numbers are computed when the engine runs, constants included.
-Condition find_condition(const Node& node) {
-  if (!node.is("If") || node.input(0) == nullptr) return Condition::computed;
-  bool reads_dynamic = false;
-  const Search search = search_back(node.input(0), [&](const Value& value) {
-    if (value.type && onnx::is_floating_point(*value.type)) return Step::found;
-    if (value.constant() || (value.producer == nullptr && value.initializer && !value.is_input)) return Step::stop;
-    if (value.producer == nullptr) return Step::found;
-    if (const std::optional<Shape> dimensions = read_dimensions(value)) {
-      reads_dynamic = reads_dynamic || !onnx::has_known_sizes(*dimensions);
-      return Step::stop;
-    }
-    if (reads_dimensions(*value.producer)) {
-      reads_dynamic = true;
-      return Step::stop;
-    }
-    const bool is_folded = is_folded_into_sizes(*value.producer) && !value.producer->is("Flatten");
-    return is_folded ? Step::into_inputs : Step::found;
-  });
-  if (search.found != nullptr) return Condition::computed;
-  return reads_dynamic || search.reached_limit ? Condition::undecided : Condition::constant;
-}
-
-bool has_constant_condition(const Node& node) { return find_condition(node) == Condition::constant; }
-
 constexpr std::string_view undecided_condition =
     "its condition reads dynamic dimensions, or more values than Graft follows; TensorRT accepts that only where the "
     "sizes decide the condition";
-
-/// Returns the node whose attribute holds a body.
-const Node* find_owner(const onnx::Graph& body) {
-  if (body.parent() == nullptr) return nullptr;
-  for (const Node* node : body.parent()->nodes()) {
-    const std::vector<onnx::Graph*> bodies = node->subgraphs();
-    if (std::find(bodies.begin(), bodies.end(), &body) != bodies.end()) return node;
-  }
-  return nullptr;
-}
 
 bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
 
@@ -216,27 +97,6 @@ void add_u8(const Node& node, Forms& forms) {
                                  input->name),
                      cast_u8});
   }
-}
-
-/// Returns the indices of the inputs that decide the size of a node's output.
-std::vector<std::size_t> size_inputs(const Node& node) {
-  if (!node.domain.empty()) return {};
-  if (onnx::is_any_of(node, {"ConstantOfShape", "HannWindow", "HammingWindow", "BlackmanWindow"})) return {0};
-  if (onnx::is_any_of(node, {"Reshape", "Expand", "Tile", "Pad", "Upsample", "TopK", "OneHot", "Split", "CumSum"}))
-    return {1};
-  if (node.is("Resize")) return node.graph->opset() < 11 ? std::vector<std::size_t>{1} : std::vector<std::size_t>{2, 3};
-  if (node.is("Slice")) return {1, 2, 4};
-  if (node.is("Range")) return {0, 1, 2};
-  // Without results of each step, the number of steps decides no size.
-  if (node.is("Loop") && node.outputs.size() + 2 > node.inputs.size()) return {0};
-  return {};
-}
-
-/// Returns the Loop or Scan whose body receives a value in each step, or null.
-const Node* find_loop(const Value& value) {
-  if (!value.is_input || !is_in_body(*value.graph)) return nullptr;
-  const Node* owner = find_owner(*value.graph);
-  return owner != nullptr && is_loop(*owner) ? owner : nullptr;
 }
 
 /// Returns the form of a node whose size, `size`, is computed from `source`.
@@ -297,18 +157,7 @@ void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
     const Value* size = node.input(index);
     if (size == nullptr || size->constant()) continue;
-    const Search search = search_back(size, [](const Value& value) {
-      if (find_loop(value) != nullptr) return Step::found;
-      if (value.is_input && !value.initializer) {
-        const bool is_number = value.type == ElementType::i32 || value.type == ElementType::i64;
-        const bool is_read = value.type && !has_dynamic_sizes(&value) && !is_in_body(*value.graph);
-        return is_read && !is_number ? Step::found : Step::stop;
-      }
-      // The values of a tensor whose shape is dynamic are no matter of sizes: TensorRT reads them when the engine runs.
-      if (value.producer == nullptr || has_dynamic_sizes(&value)) return Step::stop;
-      if (value.producer->is("If")) return has_constant_condition(*value.producer) ? Step::stop : Step::found;
-      return is_folded_into_sizes(*value.producer) ? Step::into_inputs : Step::stop;
-    });
+    const Search search = find_data_of_size(*size);
     if (search.found != nullptr) {
       forms.push_back(form_of_size(*size, *search.found));
       return;
@@ -518,21 +367,8 @@ void add_branches(const Node& node, Forms& forms) {
 
 /// Adds the form of an If in a branch of another If, outside of any Loop or Scan.
 void add_nested_if(const Node& node, Forms& forms) {
-  if (has_constant_condition(node)) return;
-  const Node* outer = nullptr;
-  for (const onnx::Graph* graph = node.graph; graph->parent() != nullptr; graph = graph->parent()) {
-    const Node* owner = find_owner(*graph);
-    if (owner == nullptr || !owner->is("If")) return;
-    if (outer == nullptr && !has_constant_condition(*owner)) outer = owner;
-  }
+  const Node* outer = find_if_around(node);
   if (outer == nullptr) return;
-  bool has_dynamic = std::any_of(node.outputs.begin(), node.outputs.end(), has_dynamic_sizes);
-  for (const onnx::Graph* branch : node.subgraphs()) {
-    branch->for_each_node([&](const Node& inner) {
-      has_dynamic = has_dynamic || std::any_of(inner.outputs.begin(), inner.outputs.end(), has_dynamic_sizes);
-    });
-  }
-  if (!has_dynamic) return;
   forms.push_back(
       {"nested_if_dynamic",
        fmt::format("it is in a branch of {}, and computes tensors with dynamic dimensions", onnx::describe(*outer)), "",
@@ -541,24 +377,12 @@ void add_nested_if(const Node& node, Forms& forms) {
 
 /// Adds the form of a cubic Resize that reads the result of an If, Loop or Scan.
 void add_resize_after_body(const Node& node, Forms& forms) {
-  constexpr std::size_t first_resized_axis = 2;
-  const Value* input = node.input(0);
-  if (node.string_or("mode", "nearest") != "cubic" || input == nullptr) return;
-  if (input->shape && std::all_of(input->shape->begin() +
-                                      static_cast<std::ptrdiff_t>(std::min(first_resized_axis, input->shape->size())),
-                                  input->shape->end(), [](const Dim& dim) { return dim.is_constant(); })) {
-    return;
-  }
-  const Search search = search_back(input, [](const Value& value) {
-    if (value.producer == nullptr || value.producer->is("Shape")) return Step::stop;
-    const bool has_body = !value.producer->subgraphs().empty() && !has_constant_condition(*value.producer);
-    return has_body ? Step::found : Step::into_inputs;
-  });
-  if (search.found == nullptr) return;
-  forms.push_back({"resize_cubic_after_body",
-                   fmt::format("it is a cubic Resize after {}, and its height or width is not fixed",
-                               onnx::describe(*search.found->producer)),
-                   "", true});
+  const Node* before = find_body_before_resize(node);
+  if (before == nullptr) return;
+  forms.push_back(
+      {"resize_cubic_after_body",
+       fmt::format("it is a cubic Resize after {}, and its height or width is not fixed", onnx::describe(*before)), "",
+       true});
 }
 
 /// Adds the form of a node whose input has a lower rank than TensorRT's layer accepts.
@@ -689,19 +513,6 @@ const Value* find_rank_above_limit(const Node& node) {
   return nullptr;
 }
 
-bool is_imported_as_i32(const Value& value) {
-  if (value.type != ElementType::u8) return false;
-  const Search search = search_back(&value, [](const Value& each) {
-    if (each.type != ElementType::u8 || each.constant()) return Step::stop;
-    if (each.producer == nullptr || each.producer->is("Cast") || !each.producer->subgraphs().empty())
-      return Step::found;
-    return onnx::is_any_of(*each.producer, {"QuantizeLinear", "DynamicQuantizeLinear", "ConstantOfShape"})
-               ? Step::found
-               : Step::into_inputs;
-  });
-  return search.found == nullptr && !search.reached_limit;
-}
-
 void add_surroundings(const Node& node, Forms& forms) {
   add_high_rank(node, forms);
   add_u8(node, forms);
@@ -725,8 +536,7 @@ void add_surroundings(const Node& node, Forms& forms) {
   if ((node.op_type == "Attention" || node.op_type == "MultiHeadAttention") && is_in_body(*node.graph)) {
     forms.push_back({"attention_in_body",
                      "it is in the body of an If, Loop or Scan, in which TensorRT builds no "
-                     "Attention",
-                     "compute the node outside of the body; or replace it with MatMul and Softmax"});
+                     "Attention"});
   }
 }
 

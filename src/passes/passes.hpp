@@ -34,6 +34,7 @@ void upgrade_model_opset(Rewriter& rewriter);
 void count_axes_from_front(Rewriter& rewriter);
 void lower_drop_ins(Rewriter& rewriter);
 void lower_to_native(Rewriter& rewriter);
+void widen_bytes(Rewriter& rewriter);
 void guard_grid_sample(Rewriter& rewriter);
 void drop_default_modes(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);

@@ -44,6 +44,7 @@ std::vector<Pass> passes_before_fusions() {
       {"lower_to_native",
        "rewrites nodes that TensorRT refuses, once sizes are constants; the next passes simplify the new nodes",
        lower_to_native},
+      {"widen_bytes", "must run after the lowerings, which write u8 for the nodes that they replace", widen_bytes},
       {"drop_default_modes", "must run after every pass that adds a GridSample with the mode names of its opset",
        drop_default_modes},
       {"guard_grid_sample",

@@ -141,6 +141,14 @@ def dilated_average_pool(rng):
     return sample("AveragePool", [("open", x)], [FLOAT], limit=16 * F32, **counts, **windows(rng, axes, True))
 
 
+def pool_that_rounds_up(rng):
+    """Returns a pool whose last windows begin inside and end beyond the padding."""
+    op, counts = pick(rng, ("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1}))
+    sizes = rng.integers(8, 12, 2)
+    pads = {"kernel_shape": [3, 3], "dilations": [2, 1], "strides": [2, 3], "pads": rng.integers(0, 2, 4).tolist()}
+    return sample(op, [("open", real(rng, 2, 3, *sizes))], [FLOAT], limit=16 * F32, ceil_mode=1, **pads, **counts)
+
+
 def dilated_lp_pool(rng):
     x = real(rng, 2, 3, *rng.integers(8, 12, 2))
     p = int(pick(rng, 1, 2, 3, 4, 7))
@@ -493,6 +501,21 @@ def recurrent_layout(rng):
     return sample(op, arguments, outputs, 8 * F32, hidden_size=hidden, direction=direction, layout=1)
 
 
+def coupled_gates(rng):
+    direction = pick(rng, "forward", "reverse", "bidirectional")
+    directions = 2 if direction == "bidirectional" else 1
+    batch, hidden = int(rng.integers(2, 5)), int(rng.integers(4, 8))
+    weights = [real(rng, directions, 4 * hidden, size) / 2 for size in (3, hidden)]
+    x = real(rng, int(rng.integers(1, 7)), batch, 3)
+    arguments = [x, *[("constant", one) for one in weights], ("constant", real(rng, directions, 8 * hidden)), None]
+    arguments += [real(rng, directions, batch, hidden) for _ in range(2)]
+    if rng.integers(2):
+        arguments.append(("constant", real(rng, directions, 3 * hidden)))
+    more = pick(rng, {}, {"activations": ["HardSigmoid", "Tanh", "Tanh"] * directions})
+    outputs = [pick(rng, None, FLOAT), FLOAT, FLOAT]
+    return sample("LSTM", arguments, outputs, 32 * F32, hidden_size=hidden, direction=direction, input_forget=1, **more)
+
+
 def einsum_capitals(rng):
     sizes = dict(zip("BHQKDbhqkd", rng.integers(1, 5, 10), strict=True))
     equation = pick(rng, "BHQD,BHKD->BHQK", "bHQd, bHKd -> bHQK", "QK,KD", "KQ", "BQD->B", "bB,Bd")
@@ -510,13 +533,14 @@ def vector_times_matrices(rng):
 
 
 LOWERED = {f.__name__: f for f in (
-    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, dilated_lp_pool, lp_pool_of_high_powers,
+    top_k, dft, col2im, dilated_max_pool, dilated_average_pool, pool_that_rounds_up, dilated_lp_pool,
+    lp_pool_of_high_powers,
     lp_pool_with_wide_padding, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, einsum_capitals,
-    vector_times_matrices,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, coupled_gates,
+    einsum_capitals, vector_times_matrices,
 )}  # fmt: skip
 
 
@@ -636,9 +660,20 @@ def near_misses():
         "max_pool": (sample("MaxPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "lp_pool_of_the_power_2": (sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2]), ""),
         "lp_pool_of_the_power_0": (sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], p=0), "p is 0"),
-        "lp_pool_that_rounds_up": (
-            sample("LpPool", [image], [FLOAT], kernel_shape=[3, 3], strides=[2, 2], p=3, ceil_mode=1),
-            "ceil_mode rounds the number of its windows up",
+        "coupled_gates_of_tanh": (
+            sample(
+                "LSTM",
+                [
+                    real(rng, 4, 1, 3),
+                    constant(real(rng, 1, 8, 3), np.float32),
+                    constant(real(rng, 1, 8, 2), np.float32),
+                ],
+                [FLOAT],
+                hidden_size=2,
+                input_forget=1,
+                activations=["Tanh", "Tanh", "Tanh"],
+            ),
+            "the activation of its gates is Tanh",
         ),
         "dilated_lp_pool_of_the_power_0": (
             sample("LpPool", [image], [FLOAT], kernel_shape=[2, 2], dilations=[2, 2], p=0),

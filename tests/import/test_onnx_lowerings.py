@@ -145,6 +145,8 @@ def test_node_tests_with_constant_parameters(tmp_path):
     done = run_program([TOOL, "lowerings"])
     lowered = {line.split("\t")[0] for line in done.stdout.splitlines()}
     lowered = {name for name in lowered if "::" not in name} - {"SimplifiedLayerNormalization"}  # of ONNX Runtime
+    # Only the nodes around these make TensorRT refuse them.
+    lowered -= {"If", "Slice", "Reshape", "Expand", "Tile", "Pad", "ConstantOfShape", "Range"}
     assert len(lowered) > 25
     cases = [with_constants(case) for case in node_cases() if "_expanded" not in case.name]
     cases = [case for case in cases if case is not None and case.model.graph.node[0].op_type in lowered]

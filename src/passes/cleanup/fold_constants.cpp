@@ -3,6 +3,7 @@
 //
 //   Mul(x, Add(a, b))          becomes   Mul(x, c)       where a and b are constants and c = a + b
 //   Shape(x)                   becomes   [1, 3, 8, 8]    where x always has this shape
+//   Gather(Shape(x), 1)        becomes   3               where x is [N, 3, H, W]
 //   Constant<value=[1, 2]>()   becomes   an initializer
 //
 // The pass leaves out: random numbers; QuantizeLinear and DequantizeLinear, whose scales TensorRT must see (except for
@@ -192,27 +193,68 @@ void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
                   "by definition: the bytes are the same");
 }
 
-/// Returns the result of a Shape node if all dimensions that it returns are fixed.
-std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
-  if (!node.is("Shape") || node.input(0) == nullptr) return std::nullopt;
-  const Shape* shape = shapes.of(*node.input(0));
+/// Returns the dimensions that a Shape node returns, or nothing for other nodes and for tensors of unknown rank.
+std::optional<Shape> dimensions_of(const onnx::Node* node, const ProvenShapes& shapes) {
+  if (node == nullptr || !node->is("Shape") || node->input(0) == nullptr) return std::nullopt;
+  const Shape* shape = shapes.of(*node->input(0));
   if (shape == nullptr) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(shape->size());
   const auto clamp = [&](std::int64_t index) {
     return std::clamp<std::int64_t>(index < 0 ? index + rank : index, 0, rank);
   };
-  const std::int64_t begin = clamp(node.int_or("start", 0));
-  const std::int64_t end = clamp(node.int_or("end", rank));
+  const std::int64_t begin = clamp(node->int_or("start", 0));
+  const std::int64_t end = std::max(begin, clamp(node->int_or("end", rank)));
+  return Shape(shape->begin() + begin, shape->begin() + end);
+}
+
+/// Returns the dimensions that a Gather or Slice selects from the result of a Shape, or nothing for other nodes.
+std::optional<Shape> selected_dimensions(const onnx::Node& node, const ProvenShapes& shapes) {
+  if (!onnx::is_any_of(node, {"Gather", "Slice"}) || node.input(0) == nullptr) return std::nullopt;
+  const auto all = dimensions_of(node.input(0)->producer, shapes);
+  const auto first = onnx::constant_ints(node.input(1));
+  if (!all || !first) return std::nullopt;
+  const auto rank = static_cast<std::int64_t>(all->size());
+  Shape selected;
+  if (node.is("Gather")) {
+    for (const std::int64_t index : *first) {
+      const std::int64_t at = index < 0 ? index + rank : index;
+      if (at < 0 || at >= rank) return std::nullopt;
+      selected.push_back((*all)[static_cast<std::size_t>(at)]);
+    }
+    return selected;
+  }
+  const auto last = onnx::constant_ints(node.input(2));
+  const auto steps =
+      node.input(4) == nullptr ? std::optional(std::vector<std::int64_t>{1}) : onnx::constant_ints(node.input(4));
+  if (first->size() != 1 || !last || last->size() != 1 || steps != std::vector<std::int64_t>{1}) return std::nullopt;
+  const auto clamp = [&](std::int64_t index) {
+    return std::clamp<std::int64_t>(index < 0 ? index + rank : index, 0, rank);
+  };
+  for (std::int64_t at = clamp(first->front()); at < clamp(last->front()); ++at) {
+    selected.push_back((*all)[static_cast<std::size_t>(at)]);
+  }
+  return selected;
+}
+
+/// Returns the result of a Shape node, or of a node that selects dimensions from it, if all these dimensions are fixed.
+std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
+  std::optional<Shape> dimensions = dimensions_of(&node, shapes);
+  if (!dimensions) dimensions = selected_dimensions(node, shapes);
+  if (!dimensions) return std::nullopt;
   std::vector<std::int64_t> dims;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const Dim& dim = (*shape)[static_cast<std::size_t>(i)];
+  for (const Dim& dim : *dimensions) {
     if (!dim.is_constant()) return std::nullopt;
     dims.push_back(dim.value());
   }
-  return onnx::TensorData::from_ints(dims);
+  onnx::TensorData tensor = onnx::TensorData::from_ints(dims);
+  if (node.is("Gather")) {  // which has the shape of its indices
+    const auto indices = node.input(1)->constant();
+    tensor.dims = indices->dims;
+  }
+  return tensor;
 }
 
-/// Replaces Shape nodes whose dimensions are fixed by constants, and returns whether there were any.
+/// Replaces fixed dimensions that the graph reads by constants, and returns whether there were any.
 bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes) {
   bool folded = false;
   for (onnx::Node* node : graph.nodes()) {

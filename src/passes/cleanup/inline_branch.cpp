@@ -56,11 +56,15 @@ void BodyCopies::finish(const std::vector<onnx::Value*>& results) {
     if (node_.outputs[i] != nullptr) graph_.replace_all_uses(*node_.outputs[i], *results[i]);
   }
   graph_.remove_node(node_);
+  rename_values();
+  graph_.topological_sort();
+}
+
+void BodyCopies::rename_values() {
   // The names are free after the body is removed.
   for (const auto& [value, name] : made_) {
     if (!value->is_output()) graph_.rename(*value, graph_.unique_name(name));
   }
-  graph_.topological_sort();
 }
 
 /// Returns the copy of a value of the body; a value from outside the body stands for itself.

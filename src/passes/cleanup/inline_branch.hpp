@@ -47,6 +47,9 @@ class BodyCopies {
   /// outputs.
   void finish(const std::vector<onnx::Value*>& results);
 
+  /// Names the values of the copies, after another BodyCopies has removed the node. `finish` calls this itself.
+  void rename_values();
+
  private:
   onnx::Value* look_up(onnx::Value* value);
 

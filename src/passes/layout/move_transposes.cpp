@@ -280,6 +280,8 @@ std::optional<Move> move_of(const onnx::Node& node) {
     if (!permutation) permutation = transposition_of(input);
   }
   if (!permutation) return std::nullopt;
+  // TensorRT accepts u8 after a Cast only as an output of the network, so no Transpose may follow such a Cast.
+  if (node.output() != nullptr && node.output()->type == onnx::ElementType::u8) return std::nullopt;
   if (has_trait(node, onnx::trait::broadcasting)) return move_elementwise(node, *permutation);
   if (node.is("Concat")) return move_concat(node, *permutation);
   if (transposition_of(node.input(0)) != permutation) return std::nullopt;

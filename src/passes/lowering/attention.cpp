@@ -3,9 +3,10 @@
 //   Attention(q, k, v, mask)   becomes   scores = MatMul(Mul(q, root), Transpose(Mul(k, root)))   root = sqrt(scale)
 //                                        y = MatMul(Softmax(Add(scores, mask)), v)
 //
-// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 channels and more build; in f32 every node fails, except
-// with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it, queries and keys are
-// each multiplied by the root of the scale, softcap comes before the masks, and a row that is masked as a whole is 0.
+// Measured in TensorRT-RTX 1.7.1: in f16 and bf16, heads of 32 channels and more build outside of bodies; in f32 every
+// node fails, except with one query; further outputs, softcap and softmax_precision are refused. As ONNX defines it,
+// queries and keys are each multiplied by the root of the scale, softcap comes before the masks, and a row that is
+// masked as a whole is 0.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -126,7 +127,8 @@ class AttentionWriter {
   [[nodiscard]] bool is_refused() const {
     constexpr std::int64_t smallest_head = 32;
     const bool has_kernel = site_.type(0) != onnx::ElementType::f32 && q_size_ >= smallest_head;
-    return returns_more_than_attention(node_) || !has_kernel || node_.float_or("softcap", 0) > 0 ||
+    const bool is_in_body = node_.graph->parent() != nullptr;
+    return is_in_body || returns_more_than_attention(node_) || !has_kernel || node_.float_or("softcap", 0) > 0 ||
            has_softmax_precision(node_);
   }
 

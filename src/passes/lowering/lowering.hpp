@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "onnx/model.hpp"
-#include "passes/cleanup/inline_branch.hpp"
 #include "onnx/standard_operators.hpp"
+#include "passes/cleanup/inline_branch.hpp"
 #include "passes/cleanup/proven_shapes.hpp"
 
 namespace graft::passes {
@@ -35,12 +35,14 @@ struct Replacement {
   std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
   std::string by_definition = {};               ///< See Proposal.
   std::string reason = {};                      ///< Replaces the reason of the table of lowerings, if it is not empty.
-  /// Edits the graph of a node with a body, which `nodes` cannot describe. Needs `by_definition`, and ignores all other
-  /// members except `summary` and `reason`.
+  /// Edits the graph around the node, where `nodes` cannot describe the replacement, for example of a node with a body.
+  /// Needs `by_definition`, and ignores all other members above except `summary` and `reason`.
   std::function<void(onnx::Node&)> edit = {};
   /// The number of nodes that copies of a body, or the tensors of a sequence, need.
   std::int64_t copied_nodes = 0;
   bool keeps_node = false;  ///< Whether `edit` only completes the node, which stays.
+  /// The nodes around this one that TensorRT builds after the edit, and not before it.
+  std::vector<const onnx::Node*> fixes = {};
 
   void line(const std::string& text) { nodes += text + "\n"; }
   /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or the name of a Cast that is added.
@@ -225,7 +227,9 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_recurrent_layout(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_coupled_gates(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_resize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cubic_resize(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_deform_conv(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scatter_nd(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scatter_elements(Site& site);
@@ -240,6 +244,8 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_loop(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scan(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_if(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_computed_size(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_affine_grid(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_center_crop_pad(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_vector_product(Site& site);
@@ -247,6 +253,7 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_celu(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_mod(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_boolean_reduction(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_boolean_permutation(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_cum_prod(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_det(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_bit_shift(Site& site);

@@ -24,6 +24,7 @@
 #include "passes/lowering/cost.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/lowering/refused_forms.hpp"
+#include "passes/lowering/surroundings.hpp"
 #include "passes/passes.hpp"
 #include "passes/rewriter.hpp"
 
@@ -38,6 +39,16 @@ constexpr std::string_view known_sequence =
     "SequenceErase may change";
 constexpr std::string_view resolves_sequences =
     "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
+
+/// Returns the lowering of an operator whose sizes are computed from data.
+constexpr Lowering of_computed_sizes(std::string_view op_type) {
+  return {.op_type = op_type,
+          .refused = "sizes computed from inputs that are not i32 or i64, or from a result of If",
+          .is_refused = has_size_from_data,
+          .form = "the same operator, whose sizes TensorRT reads when the engine runs",
+          .needs = "sizes of integers, outside of Loop and Scan",
+          .lower = lower_computed_size};
+}
 
 /// Returns the lowering of an operator of ONNX Runtime, which TensorRT has in no form.
 constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
@@ -94,8 +105,15 @@ constexpr std::array all_lowerings = {
     Lowering{"Resize", "antialias, tf_crop_and_resize, half_pixel_symmetric or keep_aspect_ratio_policy",
              is_refused_resize, "MatMul with a matrix of weights for each axis",
              "fixed sizes (the batch may be dynamic); f32, f16 or bf16", lower_resize},
-    Lowering{"Attention", "f32, a head size below 32, optional outputs, softcap or softmax_precision", nullptr,
+    Lowering{"Resize", "mode cubic and dynamic height or width, after an If, Loop or Scan", follows_body,
+             "the weighted sum of four Gather for each axis", "constant scales or sizes; f32, f16 or bf16",
+             lower_cubic_resize},
+    Lowering{"Attention",
+             "f32, a head size below 32, optional outputs, softcap, softmax_precision, or a place in a body", nullptr,
              "MatMul, Softmax and MatMul", "a known number and size of heads; no nonpad_kv_seqlen", lower_attention},
+    Lowering{"LSTM", "input_forget", couples_gates,
+             "LSTM with the negated weights of the input gate as those of the forget gate",
+             "the activation Sigmoid, or HardSigmoid with beta = 0.5, for the gates", lower_coupled_gates},
     Lowering{"LSTM", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
     Lowering{"GRU", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
     Lowering{"RNN", "layout = 1", is_batch_first, transposed_recurrence, "", lower_recurrent_layout},
@@ -138,6 +156,19 @@ constexpr std::array all_lowerings = {
              "one copy of the body for each iteration; otherwise a Scan with a state",
              "for copies a fixed length, and at most 1000 nodes unless another limit is set", lower_scan,
              "graft convert unrolls it if the length of what it scans is fixed"},
+    Lowering{"If", "dynamic sizes in a branch of another If, or before a cubic Resize of dynamic height or width",
+             is_refused_if, "both branches and Where",
+             "branches whose results have the same shapes, without random numbers and bodies; at most as many "
+             "operations as the rest of the network, or 1e+08",
+             lower_if, "graft convert computes both branches if their results have the same shapes"},
+    of_computed_sizes("Slice"),
+    of_computed_sizes("Resize"),
+    of_computed_sizes("Reshape"),
+    of_computed_sizes("Expand"),
+    of_computed_sizes("Tile"),
+    of_computed_sizes("Pad"),
+    of_computed_sizes("ConstantOfShape"),
+    of_computed_sizes("Range"),
     Lowering{"AffineGrid", "every form", nullptr, "MatMul of the pixel coordinates with theta", "a constant size",
              lower_affine_grid},
     Lowering{"CenterCropPad", "every form", nullptr, "Slice and Pad", "constant sizes", lower_center_crop_pad},
@@ -163,6 +194,10 @@ constexpr std::array all_lowerings = {
              lower_boolean_reduction},
     Lowering{"ReduceMin", "boolean inputs", reads_booleans, "ReduceMin of the integers 0 and 1", "constant axes",
              lower_boolean_reduction},
+    Lowering{"DepthToSpace", "boolean inputs", reads_booleans, "DepthToSpace of the numbers 0 and 1", "",
+             lower_boolean_permutation},
+    Lowering{"SpaceToDepth", "boolean inputs", reads_booleans, "SpaceToDepth of the numbers 0 and 1", "",
+             lower_boolean_permutation},
     Lowering{"Einsum", "uppercase letters", has_uppercase_subscripts, "Einsum with other letters", "at most 26 letters",
              lower_einsum},
     Lowering{"NonMaxSuppression", "a limit of boxes above 2^31 - 1, which TensorRT's parser truncates to 32 bits",
@@ -413,6 +448,7 @@ bool edit_node(Rewriter& rewriter, onnx::Node& node, const Replacement& replacem
       body->for_each_node([&](const onnx::Node& inner) { subject.nodes.push_back(ref_of(inner)); });
     }
   }
+  for (const onnx::Node* fixed : replacement.fixes) subject.nodes.push_back(ref_of(*fixed));
   rewriter.record(std::move(subject), replacement.summary, replacement.reason, replacement.by_definition);
   rewriter.copied_nodes() += replacement.copied_nodes;
   replacement.edit(node);

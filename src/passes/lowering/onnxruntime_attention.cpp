@@ -366,10 +366,13 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
   const bool has_more = site_.has_input(bias) || site_.has_input(padding) || has_past || site_.is_used(1) ||
                         site_.is_used(2) || site_.is_used(3) || k->size() != 3 || q->back() != v->back();
   const bool is_computed_wrongly = has_scale_without_root(node_) || (is_unidirectional && !has_equal_lengths);
+  // TensorRT builds no attention layer in a body.
+  const bool is_in_body = node_.graph->parent() != nullptr;
   if (!has_more && !has_mask_filter_value(node_)) {
-    if (site_.shapes().options().has_multi_head_attention && !is_computed_wrongly) return std::nullopt;
-    result_.reason = is_computed_wrongly ? "TensorRT multiplies query and key by the square root of its scale"
-                                         : "the release of TensorRT does not have com.microsoft::MultiHeadAttention";
+    if (!is_in_body && site_.shapes().options().has_multi_head_attention && !is_computed_wrongly) return std::nullopt;
+    result_.reason = is_in_body            ? "TensorRT builds no attention layer in the body of a node"
+                     : is_computed_wrongly ? "TensorRT multiplies query and key by the square root of its scale"
+                                           : "the release of TensorRT does not have com.microsoft::MultiHeadAttention";
   } else {
     result_.reason = has_more ? "TensorRT accepts only query, key, value and attention_bias of equal widths and one "
                                 "output of com.microsoft::MultiHeadAttention"

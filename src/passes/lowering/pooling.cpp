@@ -27,8 +27,10 @@
 namespace graft::passes {
 namespace {
 
-/// Returns how many places of each window lie in the image, by which a mean without padding is divided.
-std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes) {
+/// Returns how many places of each window lie in the image, or in the image and its padding, by which a mean is
+/// divided.
+std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes,
+                              bool with_padding) {
   std::vector<std::vector<double>> along;
   std::vector<std::int64_t> outer;
   for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -40,7 +42,9 @@ std::vector<double> counts_of(const std::vector<Window>& windows, const std::vec
       double count = 0;
       for (std::int64_t k = 0; k < window.kernel; ++k) {
         const std::int64_t place = at * window.stride - window.pad_begin + k * window.dilation;
-        count += place >= 0 && place < sizes[i] ? 1 : 0;
+        const std::int64_t begin = with_padding ? -window.pad_begin : 0;
+        const std::int64_t end = sizes[i] + (with_padding ? window.pad_end - window.beyond : 0);
+        count += place >= begin && place < end ? 1 : 0;
       }
       counts.push_back(count);
     }
@@ -142,14 +146,16 @@ bool is_padded(const std::vector<Window>& windows) {
 /// Adds the number of positions by which the sum of each window is divided, and returns its name. Returns nothing,
 /// after site.no(), if it cannot be computed.
 std::optional<std::string> add_divisor(Replacement& result, Site& site, const std::vector<Window>& windows) {
-  if (!is_padded(windows) || site.node().int_or("count_include_pad", 0) != 0) {
+  const bool with_padding = site.node().int_or("count_include_pad", 0) != 0;
+  const bool goes_beyond = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.beyond != 0; });
+  if (!is_padded(windows) || (with_padding && !goes_beyond)) {
     return result.constant("places", f32_tensor({}, {static_cast<double>(places_of(windows))}));
   }
   const auto sizes = site.sizes(0, 2);
   if (!sizes) return site.no_size("its mean excludes the padding (count_include_pad = 0), and a size is dynamic");
   std::vector<std::int64_t> table{1, 1};
   for (std::size_t i = 0; i < windows.size(); ++i) table.push_back(windows[i].count((*sizes)[i]));
-  const std::vector<double> counts = counts_of(windows, *sizes);
+  const std::vector<double> counts = counts_of(windows, *sizes, with_padding);
   if (std::find(counts.begin(), counts.end(), 0) != counts.end()) {
     return site.no("a window lies entirely in the padding");
   }

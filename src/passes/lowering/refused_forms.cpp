@@ -68,6 +68,8 @@ bool has_mask_filter_value(const onnx::Node& multi_head_attention) {
   return multi_head_attention.attribute("mask_filter_value") != nullptr;
 }
 
+bool couples_gates(const onnx::Node& lstm) { return lstm.int_or("input_forget", 0) != 0; }
+
 bool is_batch_first(const onnx::Node& recurrent) { return recurrent.int_or("layout", 0) != 0; }
 
 bool returns_statistics(const onnx::Node& layer_normalization) {

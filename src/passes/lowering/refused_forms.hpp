@@ -40,6 +40,8 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool has_mask_filter_value(const onnx::Node& multi_head_attention);
 /// Returns whether an LSTM, a GRU or an RNN has the batch before time (layout = 1).
 [[nodiscard]] bool is_batch_first(const onnx::Node& recurrent);
+/// Returns whether the forget gate of an LSTM is 1 minus its input gate (input_forget).
+[[nodiscard]] bool couples_gates(const onnx::Node& lstm);
 /// Returns whether the output Mean or InvStdDev of a LayerNormalization is used.
 [[nodiscard]] bool returns_statistics(const onnx::Node& layer_normalization);
 /// Returns whether a ScatterND or ScatterElements combines the updates with the data.

@@ -33,8 +33,11 @@ std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std:
       return site.no("no window fits into the padded input");
     if (rounds_up) {
       if (!size) return site.no_size("the number of its windows is rounded up (ceil_mode) from a size that is dynamic");
-      if ((*size + window.pad_begin + window.pad_end - window.extent()) % window.stride != 0) {
-        return site.no("ceil_mode rounds the number of its windows up, which the rewrite does not support");
+      const std::int64_t rest = (*size + window.pad_begin + window.pad_end - window.extent()) % window.stride;
+      // ONNX leaves out a window that would begin in the padding at the end.
+      if (rest != 0 && window.count(*size) * window.stride < *size + window.pad_begin) {
+        window.beyond = window.stride - rest;
+        window.pad_end += window.beyond;
       }
     }
     windows.push_back(window);

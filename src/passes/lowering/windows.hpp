@@ -17,6 +17,8 @@ struct Window {
   std::int64_t dilation = 1;
   std::int64_t pad_begin = 0;
   std::int64_t pad_end = 0;
+  /// The number of places at the end of the padding that ceil_mode adds for the last window. They belong to no mean.
+  std::int64_t beyond = 0;
 
   [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
   /// Returns the number of windows along an axis of `size` elements, rounded down.
@@ -26,8 +28,8 @@ struct Window {
 };
 
 /// Returns the windows of a node along the axes of input 0 from 2 on, by its strides, dilations and pads. Returns
-/// nothing, after site.no(), if the pads follow from a rule (auto_pad) and a size is dynamic, or if rounding up makes a
-/// difference (ceil_mode).
+/// nothing, after site.no(), if the pads follow from a rule (auto_pad) or from rounding up (ceil_mode) and a size is
+/// dynamic.
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
 /// Returns the size of the windows along each axis.
