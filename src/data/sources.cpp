@@ -442,7 +442,7 @@ class Opener {
 
   const Inputs& inputs_;
   const SourceOptions& options_;
-  std::map<std::string, Column, std::less<>> columns_;  ///< By the names of the inputs.
+  std::map<std::string, Column, std::less<>> columns_;  ///< The columns that were read, by the names of their inputs.
   Columns result_;
   std::set<std::string, std::less<>> noted_;
   std::shared_ptr<const ImageRecipe> recipe_;
