@@ -95,9 +95,10 @@ std::int64_t operations_around(const Node& node) {
 /// Replaces an If by the nodes of both branches and a Where for each output.
 void compute_both(Node& node) {
   Graph& graph = *node.graph;
-  BodyCopies then_copies(node, *onnx::subgraph(node, "then_branch"), BodyCopies::Shapes::same);
+  NodeNames names(graph);
+  BodyCopies then_copies(node, *onnx::subgraph(node, "then_branch"), BodyCopies::Shapes::same, names);
   const std::vector<Value*> then_results = then_copies.add({});
-  BodyCopies else_copies(node, *onnx::subgraph(node, "else_branch"), BodyCopies::Shapes::same);
+  BodyCopies else_copies(node, *onnx::subgraph(node, "else_branch"), BodyCopies::Shapes::same, names);
   const std::vector<Value*> else_results = else_copies.add({});
   Value* condition = node.input(0);
   if (!condition->shape || !condition->shape->empty()) {  // ONNX Runtime also accepts one element in a row
