@@ -279,6 +279,8 @@ def multi_head_attention(rng):
         3 if form == "past" or (form == "bias" and rng.integers(2)) else 1,
         num_heads=heads,
         unidirectional=1 if is_causal else None,
+        # TensorRT refuses the attribute, and builds the node without it.
+        mask_filter_value=-10000.0 if form == "causal" else None,
         scale=pick(rng, None, 0.3),
         limit=None if arguments[0].dtype == np.float16 else 1e-5,
     )
@@ -485,6 +487,10 @@ def near_misses():
         "attention_that_tensorrt_builds": (one("MultiHeadAttention", [x, x, x], num_heads=2), ""),
         "attention_with_a_bias_that_tensorrt_builds": (
             one("MultiHeadAttention", [x, x, x, None, None, real(rng, 1, 2, 5, 5)], num_heads=2),
+            "",
+        ),
+        "causal_attention_that_tensorrt_builds": (
+            one("MultiHeadAttention", [x, x, x], num_heads=2, unidirectional=1),
             "",
         ),
         "packed_query": (one("MultiHeadAttention", [real(rng, 2, 5, 2, 3, 4)], num_heads=2), "packed in one tensor"),

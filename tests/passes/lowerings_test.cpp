@@ -227,13 +227,13 @@ TEST(Sequences, OfPartsThatDoNotAddUpAreRefused) {
                              "first = Constant<value_int=0>()\ny = SequenceAt(parts, first)",
                              "n = SequenceLength(parts)\ny = Cast<to=float>(n)"}) {
     const std::string nodes =
-        fmt::format("sizes = Constant<value_ints=[4, 5]>()\nparts = SplitToSequence<axis=0>(x, sizes)\n{}", reader);
-    EXPECT_NO_THROW(convert_text({{"x", f32, {9, 9}}}, nodes)) << reader;
+        fmt::format("sizes = Constant<value_ints=[4, 4]>()\nparts = SplitToSequence<axis=0>(x, sizes)\n{}", reader);
+    EXPECT_NO_THROW(convert_text({{"x", f32, {8, 9}}}, nodes)) << reader;
     try {
-      convert_text({{"x", f32, {8, 9}}}, nodes);
+      convert_text({{"x", f32, {9, 9}}}, nodes);
       ADD_FAILURE() << reader;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("the lengths of its parts add up to 9, and axis 0 of 'x' has the size 8"));
+      EXPECT_THAT(error.what(), HasSubstr("the lengths of its parts add up to 8, and axis 0 of 'x' has the size 9"));
     }
   }
 }

@@ -368,8 +368,10 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
   const bool is_computed_wrongly = has_scale_without_root(node_) || (is_unidirectional && !has_equal_lengths);
   // TensorRT builds no attention layer in a body.
   const bool is_in_body = node_.graph->parent() != nullptr;
-  if (!has_more && !has_mask_filter_value(node_)) {
-    if (!is_in_body && site_.shapes().options().has_multi_head_attention && !is_computed_wrongly) return std::nullopt;
+  const bool is_plain = !has_more && !has_mask_filter_value(node_);
+  const bool is_native =
+      is_plain && !is_in_body && !is_computed_wrongly && site_.shapes().options().has_multi_head_attention;
+  if (is_plain) {
     result_.reason = is_in_body            ? "TensorRT builds no attention layer in the body of a node"
                      : is_computed_wrongly ? "TensorRT multiplies query and key by the square root of its scale"
                                            : "the release of TensorRT does not have com.microsoft::MultiHeadAttention";
@@ -391,7 +393,7 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
   const auto width = site_.size(query, -1);
   if (width && *width % heads != 0) return site_.no("its num_heads does not divide the width of its query");
   const auto factor = scale(width ? std::optional(*width / heads) : std::nullopt);
-  if (!factor) return site_.no("the size of its heads is not known");
+  if (!factor && !is_native) return site_.no("the size of its heads is not known");
 
   Sizes own{.batch = site_.size(query, 0), .heads = heads, .queries = site_.size(query, 1)};
   if (width) own.head_size = *width / heads;
@@ -412,6 +414,7 @@ std::optional<Replacement> HeadsWriter::write_multi_head() {
       !does_bias_of_scores_fit(attention_bias, own)) {
     return std::nullopt;
   }
+  if (is_native) return std::nullopt;
 
   HeadTensors rows{"x0", "x1", "x2"};
   if (site_.has_input(bias)) {
