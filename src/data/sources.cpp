@@ -39,18 +39,24 @@ onnx::TensorData tensor_of(io::NpyArray array) {
 }
 
 std::string identity_of(const fs::path& path) {
-  return fmt::format("{} {}\n", path.filename().string(), fs::file_size(path));
+  std::error_code problem;
+  return fmt::format("{} {}\n", path.filename().string(), fs::file_size(path, problem));
 }
 
 /// Returns the files of a folder and of its subfolders, in the order of their paths: all images, or all arrays.
 std::vector<fs::path> files_in(const fs::path& folder, Setting setting) {
   std::vector<fs::path> images;
   std::vector<fs::path> arrays;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with('.') || !entry.is_regular_file()) continue;
-    if (is_image(entry.path())) images.push_back(entry.path());
-    if (is_numpy(entry.path())) arrays.push_back(entry.path());
+  std::error_code problem;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator entry(folder, options, problem), end; !problem && entry != end;
+       entry.increment(problem)) {
+    std::error_code ignored;
+    if (entry->path().filename().string().starts_with('.') || !entry->is_regular_file(ignored)) continue;
+    if (is_image(entry->path())) images.push_back(entry->path());
+    if (is_numpy(entry->path())) arrays.push_back(entry->path());
   }
+  if (problem) throw Error(fmt::format("{}: the folder cannot be read: {}", folder.string(), problem.message()));
   if (images.empty() == arrays.empty()) {
     throw Error(fmt::format(
         "{}: the folder contains {}; it must contain either images (.jpg, .jpeg, .png) or arrays (.npz, .npy)\nPass "
@@ -442,7 +448,7 @@ class Opener {
 
   const Inputs& inputs_;
   const SourceOptions& options_;
-  std::map<std::string, Column, std::less<>> columns_;  ///< The columns that were read, by the names of their inputs.
+  std::map<std::string, Column, std::less<>> columns_;  ///< The keys are names of inputs.
   Columns result_;
   std::set<std::string, std::less<>> noted_;
   std::shared_ptr<const ImageRecipe> recipe_;
