@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "graft/error.hpp"
@@ -13,6 +15,8 @@
 #include "onnx/operator_node.hpp"
 #include "onnx/origin_note.hpp"
 #include "onnx/plugin_reason.hpp"
+#include "passes/operator_fusion.hpp"
+#include "passes/passes.hpp"
 #include "rules/rule_passes.hpp"
 
 namespace graft::inspect {
@@ -54,6 +58,83 @@ bool runs_as_copy(const NodeRef& node, const Copies& copies) {
   if (copy == copies.end() || !fails_by_rule(*copy->second)) return true;
   const onnx::Node& made = *copy->second;
   return made.graph->parent() == nullptr && (is_adopted_for_tensorrt(made) || find_operator_for(made));
+}
+
+/// Returns whether a rewrite replaces nodes by an operator: a pattern of Graft's operators or of a loaded library made
+/// it, or its result runs as a plugin.
+bool is_fusion(const report::Rewrite& rewrite, const std::map<std::string, std::string>& plugins) {
+  if (rewrite.nodes.size() < 2 || rewrite.nodes.front().op == "Loop" || rewrite.nodes.front().op == "Scan")
+    return false;
+  if (rewrite.pass == passes::library_pass) return true;
+  const auto fusions = passes::operator_fusions();
+  const auto is_of = [&](const passes::OperatorFusion* fusion) { return fusion->pass.name == rewrite.pass; };
+  if (std::any_of(fusions.begin(), fusions.end(), is_of)) return true;
+  return std::any_of(rewrite.nodes.begin(), rewrite.nodes.end(),
+                     [&](const NodeRef& node) { return plugins.contains(node.id); });
+}
+
+/// Joins sets of rewrites that share a node: a rewrite may continue the result of an earlier one.
+class JoinedRewrites {
+ public:
+  explicit JoinedRewrites(std::size_t count) : parents_(count) { std::iota(parents_.begin(), parents_.end(), 0); }
+
+  [[nodiscard]] std::size_t root_of(std::size_t rewrite) {
+    while (parents_[rewrite] != rewrite) {
+      parents_[rewrite] = parents_[parents_[rewrite]];  // the next search is shorter
+      rewrite = parents_[rewrite];
+    }
+    return rewrite;
+  }
+  void join(std::size_t a, std::size_t b) { parents_[root_of(a)] = root_of(b); }
+
+ private:
+  std::vector<std::size_t> parents_;
+};
+
+/// Returns the groups of nodes of `model` that fusions replace, in the order of the model. `plugins` has the reasons
+/// of plugin_reasons().
+std::vector<report::Fusion> fusions_of(const onnx::Model& model, const report::RewriteReport& report,
+                                       const std::map<std::string, std::string>& plugins) {
+  std::vector<const report::Rewrite*> rewrites;
+  for (const report::Rewrite& rewrite : report.rewrites) {
+    if (!report.is_cleanup(rewrite) && is_fusion(rewrite, plugins)) rewrites.push_back(&rewrite);
+  }
+  // The node that a rewrite adds has the id of the node whose output it computes.
+  JoinedRewrites joined(rewrites.size());
+  std::map<std::string, std::size_t> rewrite_at;
+  for (std::size_t i = 0; i < rewrites.size(); ++i) {
+    for (const NodeRef& node : rewrites[i]->nodes) {
+      const auto [found, is_new] = rewrite_at.emplace(node.id, i);
+      if (!is_new) joined.join(found->second, i);
+    }
+  }
+  std::map<std::size_t, report::Fusion> groups;
+  std::vector<std::size_t> order;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const NodeRef ref = ref_of(node);
+    const auto found = rewrite_at.find(ref.id);
+    if (found == rewrite_at.end()) return;
+    const std::size_t root = joined.root_of(found->second);
+    report::Fusion& group = groups[root];
+    if (group.nodes.empty()) order.push_back(root);
+    group.nodes.push_back(ref);
+  });
+  for (std::size_t i = 0; i < rewrites.size(); ++i) {
+    const auto group = groups.find(joined.root_of(i));
+    if (group == groups.end()) continue;
+    group->second.pass = rewrites[i]->pass;
+    group->second.replacement = rewrites[i]->replacement;
+    group->second.reason = rewrites[i]->reason;
+    for (const NodeRef& node : rewrites[i]->nodes) {
+      const auto plugin = plugins.find(node.id);
+      if (plugin != plugins.end()) group->second.plugin = plugin->second;
+    }
+  }
+  std::vector<report::Fusion> fusions;
+  for (const std::size_t root : order) {
+    if (groups[root].nodes.size() > 1) fusions.push_back(std::move(groups[root]));
+  }
+  return fusions;
 }
 
 }  // namespace
@@ -119,7 +200,6 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, co
       const auto plugin = plugins.find(node);
       if (plugin == plugins.end()) continue;
       what += fmt::format(", as a plugin: {}", plugin->second);
-      if (rewrite.nodes.size() > 1) prospect.fused += rewrite.nodes.size();
       break;
     }
     const bool is_copied =
@@ -128,6 +208,10 @@ Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, co
       if (is_copied && &node != &rewrite.nodes.front() && !runs_as_copy(node, copies)) continue;
       prospect.forecast.becomes.emplace(node, what);
     }
+  }
+  prospect.fusions = fusions_of(model, report, reasons);
+  for (const report::Fusion& fusion : prospect.fusions) {
+    if (!fusion.plugin.empty()) prospect.fused += fusion.nodes.size();
   }
   prospect.warnings.insert(prospect.warnings.end(), report.warnings.begin(), report.warnings.end());
   prospect.near_misses = std::move(report.near_misses);

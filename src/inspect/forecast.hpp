@@ -32,6 +32,7 @@ struct Prospect {
   Forecast forecast;
   onnx::NodeCounts nodes;                             ///< The nodes of the converted model.
   std::shared_ptr<const onnx::Model> converted = {};  ///< The converted model; null if nothing was rewritten.
+  std::vector<report::Fusion> fusions = {};           ///< The groups of nodes that `graft convert` replaces together.
   std::size_t fused = 0;  ///< The number of nodes that `graft convert` fuses to operators of Graft that run as plugins.
   std::vector<std::string> warnings;
   std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.

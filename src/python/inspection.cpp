@@ -23,6 +23,9 @@ namespace {
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
+using report::Fusion;
+using report::NetworkCost;
+using report::NodeCost;
 using toolkit::FailingPart;
 using toolkit::InspectReport;
 using toolkit::Judge;
@@ -72,11 +75,20 @@ Judge judge_of(const std::string& word) {
 }
 
 void add_inspection(nb::module_& module) {
+  nb::class_<NodeCost> node_cost(module, "NodeCost", "The work and the memory of a node in one run.");
+  add_fields(node_cost);
+  nb::class_<NetworkCost> network_cost(module, "NetworkCost", "The work and the weights of a network in one run.");
+  add_fields(network_cost);
   nb::class_<NodeSupport> support(module, "NodeSupport", "How a node runs in TensorRT.");
   add_fields(support);
   support.def("__repr__", [](const NodeSupport& node) {
     return "<" + text_of(node.node) + ": " + to_string(node.support) + (node.reason.empty() ? "" : ", " + node.reason) +
            ">";
+  });
+  nb::class_<Fusion> fusion(module, "Fusion", "Nodes of the inspected model that `graft convert` replaces together.");
+  add_fields(fusion);
+  fusion.def("__repr__", [](const Fusion& nodes) {
+    return "<" + count_of(nodes.nodes.size(), "node") + ": " + nodes.replacement + ">";
   });
   nb::class_<NodeGroup> group(module, "NodeGroup", "Nodes that reports show together.");
   add_fields(group);

@@ -23,6 +23,7 @@
 #include "onnx/count_nodes.hpp"
 #include "onnx/declared_shapes.hpp"
 #include "onnx/functions.hpp"
+#include "onnx/node_cost.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_node.hpp"
 #include "passes/pipeline.hpp"
@@ -184,6 +185,7 @@ void rewrite(Work& work, Conversion& conversion) {
   const bool needs_second = options.engine == CpuEngine::onnxruntime || options.engine == CpuEngine::both;
   if (options.prove && needs_second) (void)work.engine().name();
   report.nodes_before = onnx::count_nodes(model);
+  report.cost_before = onnx::cost_of(inspect::inferred_copy(model));
   const inspect::Release release = conversion.rules_release();
   const std::vector<std::string> of_file = file_warnings(model, report.origin);
   report.failed_before = failing_nodes(model, release);
@@ -212,6 +214,7 @@ void rewrite(Work& work, Conversion& conversion) {
   report.nodes = inspect::judge_nodes(model, {}, release);
   if (!report.uses_plugins()) refuse_plugins(report.nodes);
   report.nodes_after = onnx::count_nodes(model);
+  report.cost_after = onnx::cost_of(model);
   report.weight_bytes = onnx::bytes_of_weights(model);
   report.transpositions = count_of(model, "Transpose");
   report.inputs = model_ports(std::as_const(model).graph().inputs());

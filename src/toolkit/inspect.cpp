@@ -23,6 +23,7 @@
 #include "onnx/declared_shapes.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/known_sizes.hpp"
+#include "onnx/node_cost.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_calls.hpp"
 #include "onnx/schema_ports.hpp"
@@ -274,6 +275,10 @@ report::InspectReport finish(Inspection&& inspection) {
   report.inputs = model_ports(graph.inputs());
   report.outputs = model_ports(graph.outputs());
   report.node_counts = onnx::count_nodes(inspection.model);
+  report.cost = onnx::cost_of(inspection.model);
+  report.fusions = std::move(inspection.prospect.fusions);
+  std::size_t judged = 0;
+  graph.for_each_node([&](const onnx::Node& node) { report.nodes.at(judged++).cost = onnx::cost_of(node); });
   const bool is_onnx = !report.origin.if_imported();
   report.next_steps = inspect::next_steps(
       report.nodes, report.is_converted, report.is_built_as_it_is(), inspection.prospect.fused,

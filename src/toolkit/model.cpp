@@ -13,6 +13,7 @@
 #include "graft/toolkit/import.hpp"
 #include "import/messages.hpp"
 #include "import/read_model.hpp"
+#include "onnx/node_cost.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
 #include "onnx/operator_name.hpp"
@@ -71,7 +72,8 @@ report::ModelNode node_of(const onnx::Node& node) {
                            .outputs = model_values_of(node.outputs),
                            .attributes = {},
                            .bodies = {},
-                           .captures = captures_of(node)};
+                           .captures = captures_of(node),
+                           .cost = onnx::cost_of(node)};
   for (const auto& [name, attribute] : node.attributes) {
     if (attribute.kind() == "graph" || attribute.kind() == "graphs") continue;
     result.attributes.emplace_back(name, to_text(attribute));

@@ -93,6 +93,8 @@ struct ConvertReport : RewriteReport {
   std::vector<ModelPort> outputs = {};  ///< The outputs of `model`.
   NodeCounts nodes_before = {};
   NodeCounts nodes_after = {};
+  NetworkCost cost_before = {};  ///< The work and the weights of `original`.
+  NetworkCost cost_after = {};   ///< The work and the weights of `model`.
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
   /// The number of nodes without an ONNX function, if functions were left out.
@@ -168,6 +170,8 @@ struct ConvertReport : RewriteReport {
               "Constant nodes."),
         field(nullptr, "nodes_after", &ConvertReport::all_nodes_after,
               "The number of nodes of the result, counted as nodes_before."),
+        field("cost_before", &ConvertReport::cost_before, "The work and the weights of the given model."),
+        field("cost_after", &ConvertReport::cost_after, "The work and the weights of the result."),
         field(nullptr, "weight_bytes", &ConvertReport::weight_bytes, "The bytes of the weights of the result."),
         field(nullptr, "transpositions", &ConvertReport::transpositions, "The number of Transpose nodes."),
         field(nullptr, "external_data", &ConvertReport::data_file,

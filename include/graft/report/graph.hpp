@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graft/node_ref.hpp"
+#include "graft/report/node_cost.hpp"
 
 namespace graft::report {
 
@@ -30,6 +31,7 @@ struct ModelNode {
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<ModelGraph> bodies;     ///< The graphs inside the node: the branches of If, the body of Loop.
   std::vector<std::string> captures;  ///< The values of the node's own graph that its bodies read.
+  NodeCost cost = {};                 ///< The work and the memory of the node, without those of its bodies.
 };
 
 /// The main graph of a model, the body of a node, or the body of a function. Each node follows those whose results it

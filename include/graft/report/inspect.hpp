@@ -17,6 +17,7 @@
 #include "graft/node_ref.hpp"
 #include "graft/report/field.hpp"
 #include "graft/report/model.hpp"
+#include "graft/report/node_cost.hpp"
 #include "graft/report/tensorrt.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/model.hpp"
@@ -123,6 +124,7 @@ struct NodeSupport {
   std::string plugin = {};
   std::string cause = {};
   std::optional<NodeRef> same_as = {};
+  std::optional<NodeCost> cost = {};
 
   [[nodiscard]] std::string same_name() const { return same_as ? same_as->name : std::string(); }
 
@@ -146,6 +148,8 @@ struct NodeSupport {
               "The equal node of the model on which TensorRT was run instead of this node."),
         field(nullptr, "as", &NodeSupport::same_name,
               "The name of the equal node on which TensorRT was run instead; empty if TensorRT was run on this node."),
+        field_if_any("cost", &NodeSupport::cost,
+                     "The work and the memory of the node; only in the report of an inspection."),
     };
   }
 };
@@ -177,6 +181,26 @@ struct NodeGroup {
   static constexpr auto fields() {
     return std::tuple{field("nodes", &NodeGroup::nodes,
                             "Indices into the nodes of the report. The first of these nodes has the reason.")};
+  }
+};
+
+/// Nodes of the inspected model that `convert` replaces together.
+struct Fusion {
+  std::vector<NodeRef> nodes;
+  std::string pass;
+  std::string replacement;
+  std::string reason;
+  std::string plugin;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("nodes", &Fusion::nodes, "The nodes of the inspected model, in its order; at least two."),
+        field("rewrite_pass", "pass", &Fusion::pass, "The name of the pass that makes the last of the rewrites."),
+        field("replacement", &Fusion::replacement,
+              "The nodes that replace them, for example 'InstanceNorm<epsilon=1e-05>'."),
+        field("reason", &Fusion::reason, "Why the rewrite is valid."),
+        field("plugin", &Fusion::plugin,
+              "Why a plugin computes the replacement; empty if TensorRT's own layers compute it.")};
   }
 };
 
@@ -386,6 +410,8 @@ struct InspectReport {
   NodeCounts node_counts = {};  ///< The nodes of `model`.
   /// The node counts of the converted model, if `convert` rewrites anything.
   std::optional<NodeCounts> converted_node_counts = {};
+  NetworkCost cost = {};             ///< The work and the weights of `model`.
+  std::vector<Fusion> fusions = {};  ///< The groups of nodes that `convert` replaces together.
   std::vector<NodeSupport> nodes = {};
   std::vector<NodeGroup> problems = {};
   std::vector<NodeGroup> others = {};
@@ -441,6 +467,12 @@ struct InspectReport {
         field("weight_bytes", &InspectReport::weight_bytes,
               "The bytes of the initializers and Constant nodes of the model, including those in the bodies of nodes."),
         field("nodes", nullptr, &InspectReport::nodes, "All nodes, including those of subgraphs."),
+        field(nullptr, "node_count", &InspectReport::count_of_nodes,
+              "The number of nodes of the graph and of the bodies of its nodes, such as Loop and If, without Constant "
+              "nodes."),
+        field("cost", &InspectReport::cost, "The work and the weights of the network."),
+        field("fusions", &InspectReport::fusions,
+              "The groups of nodes that `graft convert` replaces together; empty for a converted model."),
         field("runs", &InspectReport::runs, "Whether TensorRT runs the model; None if this is unknown."),
         field("counts", nullptr, &InspectReport::counts, "The number of nodes with each support."),
         field("problems", nullptr, &InspectReport::problems,
@@ -466,6 +498,7 @@ struct InspectReport {
   }
 
  private:
+  [[nodiscard]] std::size_t count_of_nodes() const { return node_counts.nodes; }
   [[nodiscard]] std::optional<std::string> named_release() const {
     return release.empty() ? std::nullopt : std::optional(release);
   }
