@@ -15,6 +15,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
+#include "core/report_date.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/report/precision.hpp"
@@ -115,11 +116,12 @@ report::AutoReport run_steps(const Console& console, const AutoArguments& argume
 }
 
 Exit run_auto(const Console& console, const AutoArguments& arguments) {
+  static_cast<void>(report_date());  // throws for a date that cannot be read
   toolkit::check_plugin_libraries(arguments.libraries);
   toolkit::AutoOptions options = options_of(arguments);
   const DeferInterrupts defer(true);
   const report::AutoReport report = run_steps(console, arguments, std::move(options));
-  const std::string page = present::write_auto(report).string();
+  const std::string page = present::write_auto(report, console.command_line).string();
   if (report.build) {
     console.say();
     console.say("checks of the engine");

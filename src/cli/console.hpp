@@ -28,9 +28,10 @@ class Console {
  public:
   Console();
 
-  bool json = false;     ///< --json
-  bool quiet = false;    ///< -q: only errors and requested listings
-  bool verbose = false;  ///< -v
+  bool json = false;         ///< --json
+  bool quiet = false;        ///< -q: only errors and requested listings
+  bool verbose = false;      ///< -v
+  std::string command_line;  ///< The command line of the program, with quotes where a shell needs them.
 
   /// Prints a listing that the user requested; nothing with --json.
   void print(std::string_view line = {}) const;

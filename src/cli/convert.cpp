@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/engine_option.hpp"
@@ -265,8 +266,11 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
   }
   if (!arguments.report.empty()) {
     html::Report page = present::convert_page(report);
-    if (halves) present::add_cut(page, *halves);
-    write_report(console, page, arguments.report);
+    if (halves) {
+      present::add_cut(page, *halves);
+      page.next = present::next_commands(report, *halves);
+    }
+    write_report(console, std::move(page), arguments.report);
   }
   say_result(console, report, arguments);
   if (halves) say_cut(console, *halves);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/interrupts.hpp"
+#include "core/report_date.hpp"
 
 namespace graft::cli {
 
@@ -17,6 +18,7 @@ void add_report_option(Command& command, std::string& page, const std::string& s
 void check_report(const std::string& page) {
   if (page.empty()) return;
   const DeferInterrupts defer;
+  static_cast<void>(report_date());  // throws for a date that cannot be read
   html::check_writable(page);
 }
 
@@ -25,8 +27,9 @@ std::vector<NamedFile> report_files(const std::string& page) {
   return {{"--report", page}, {"the JSON file of --report,", html::json_beside(page).string()}};
 }
 
-void write_report(const Console& console, const html::Report& report, const std::string& page) {
+void write_report(const Console& console, html::Report report, const std::string& page) {
   if (page.empty()) return;
+  report.command_line = console.command_line;
   {
     const DeferInterrupts defer;
     html::write(report, page);

@@ -16,7 +16,8 @@ void add_report_option(Command& command, std::string& page, const std::string& s
 void check_report(const std::string& page);
 /// Returns the page and its JSON file, for check_files_apart; empty without --report.
 [[nodiscard]] std::vector<NamedFile> report_files(const std::string& page);
-/// Writes the page and its JSON file, and reports the page on the console. Does nothing without --report.
-void write_report(const Console& console, const html::Report& report, const std::string& page);
+/// Adds the command line to the report, writes the page and its JSON file, and reports the page on the console. Does
+/// nothing without --report.
+void write_report(const Console& console, html::Report report, const std::string& page);
 
 }  // namespace graft::cli

@@ -290,6 +290,8 @@ void Program::check_command_is_known(const std::vector<std::string>& words) {
 
 void Program::parse(std::vector<std::string> words) {
   words_ = words;
+  console_.command_line = "graft";
+  for (const std::string& word : words) console_.command_line += " " + shell_argument(word);
   // Without this, CLI11 takes every following word, even the model, as a further value of a repeatable option.
   for (CLI::App* command : app_->get_subcommands([](const CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {

@@ -35,6 +35,20 @@ class Appending {
       kind.key = key_of(kind.key);
       page_.kinds.push_back(std::move(kind));
     }
+    for (html::Problem& problem : part.problems) {
+      problem.kind = key_of(problem.kind);
+      problem.title = title_of(problem.title);
+      for (html::Place& place : problem.nodes) place.graph += first_graph_;
+      page_.problems.push_back(std::move(problem));
+    }
+    for (html::Group& group : part.groups) {
+      for (html::Place& place : group.nodes) place.graph += first_graph_;
+      page_.groups.push_back(std::move(group));
+    }
+    if (part.compared && !page_.compared) {
+      page_.compared = html::Comparison{.before = part.compared->before + first_graph_,
+                                        .after = part.compared->after + first_graph_};
+    }
     for (html::Graph& graph : part.graphs) {
       graph.title = title_of(graph.title);
       for (html::Node& node : graph.nodes) move(node);
@@ -86,6 +100,18 @@ class Appending {
 
 }  // namespace
 
+namespace {
+
+std::string verdict_of(const report::AutoReport& report) {
+  if (report.succeeded()) return "The engine exists, and every check that was possible passed.";
+  if (report.build) return "The engine exists, and a check failed.";
+  const report::AutoStep* const step = report.negative_step();
+  return step == nullptr ? "There is no engine."
+                         : fmt::format("There is no engine: {} has a negative result.", step->name);
+}
+
+}  // namespace
+
 html::Report auto_page(const report::AutoReport& report) {
   html::Report page = new_model_report("auto", report.model.string());
   page.summary.push_back({"engine", report.build ? report.engine.string() : "not built"});
@@ -112,23 +138,30 @@ html::Report auto_page(const report::AutoReport& report) {
                            check.found});
   }
   if (!checks.rows.empty()) page.sections.emplace_back(std::move(checks));
-  html::Table next{.title = "Next", .columns = {{"command", Type::code}, {"why", Type::text}}};
-  for (const report::NextCommand& command : next_commands(report)) {
-    next.rows.push_back({command.command, command.why});
+  page.next = next_commands(report);
+  page.verdict = verdict_of(report);
+  if (const report::AutoStep* step = report.negative_step()) {
+    page.problems.push_back(
+        {.title = step->name, .kind = {}, .reason = found_text(report, *step), .advice = step->command});
   }
-  if (!next.rows.empty()) page.sections.emplace_back(std::move(next));
+  for (const report::EngineCheck& check : report.checks) {
+    if (check.passed.value_or(true)) continue;
+    page.problems.push_back({.title = "check of the " + check.name, .kind = {}, .reason = check.found, .advice = {}});
+  }
   if (report.convert) Appending(page, "convert").append(convert_page(*report.convert));
   if (report.verify) Appending(page, "verify").append(verify_page(*report.verify));
   if (report.quantize) Appending(page, "quantize").append(quantize_page(*report.quantize));
   return page;
 }
 
-std::filesystem::path write_auto(const report::AutoReport& report) {
-  const std::filesystem::path page = report.folder / "report.html";
-  write_file(page, html_of(auto_page(report)));
+std::filesystem::path write_auto(const report::AutoReport& report, const std::string& command_line) {
+  const std::filesystem::path file = report.folder / "report.html";
+  html::Report page = auto_page(report);
+  page.command_line = command_line;
+  write_file(file, html_of(page));
   write_file(report.folder / "report.json",
              auto_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  return page;
+  return file;
 }
 
 }  // namespace graft::present

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "present/html/model_graph.hpp"
 #include "present/html/page.hpp"
 #include "present/text/convert_text.hpp"
+#include "present/text/next_steps_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -54,6 +56,8 @@ class ConvertPage {
 
  private:
   void mark(const report::Rewrite& rewrite);
+  /// Links each node before the conversion to the nodes after it that compute the same, and the other way round.
+  void link_counterparts(const html::ModelPlaces& after);
   /// Returns a cell with the first node that is drawn, and a cell with `text`, which names all nodes.
   [[nodiscard]] std::vector<html::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;
   /// Returns a table of rewrites: of cleanup passes if `tidying` is true, of other passes if it is false, of all passes
@@ -69,6 +73,7 @@ class ConvertPage {
 ConvertPage::ConvertPage(const report::ConvertReport& report)
     : report_(report), page_(new_model_report("convert", report.file.string())) {
   before_ = html::add_graphs(page_, report.original.with_inferred_shapes().graph(), "before");
+  page_.compared = html::Comparison{.before = 0, .after = 0};
   page_.kinds = {{.key = rewritten,
                   .mark = "➜",
                   .title = rewritten,
@@ -79,6 +84,67 @@ ConvertPage::ConvertPage(const report::ConvertReport& report)
                   .title = "cleaned up",
                   .meaning = "folded, moved or removed",
                   .tone = html::Tone::blue}};
+}
+
+void ConvertPage::link_counterparts(const html::ModelPlaces& after) {
+  // A rewrite joins its nodes. The node that computes the last of their outputs afterwards has one of their ids, also
+  // where a later rewrite continues this one.
+  std::map<std::string, std::string> parents;
+  const auto root_of = [&](const std::string& id) {
+    std::string root = id;
+    for (auto parent = parents.find(root); parent != parents.end(); parent = parents.find(root)) root = parent->second;
+    if (root != id) parents[id] = root;  // the next search is short
+    return root;
+  };
+  for (const report::Rewrite& rewrite : report_.rewrites) {
+    if (rewrite.nodes.empty()) continue;
+    const std::string root = root_of(rewrite.nodes.front().id);
+    for (const NodeRef& node : rewrite.nodes) {
+      const std::string other = root_of(node.id);
+      if (other != root) parents.emplace(other, root);
+    }
+  }
+  std::vector<html::Node>& originals = page_.graphs[page_.compared->before].nodes;
+  std::vector<html::Node>& results = page_.graphs[page_.compared->after].nodes;
+  const auto link = [&](std::size_t original, std::size_t result) {
+    // A rewrite may move hundreds of nodes at once; a list of all of them helps nobody.
+    constexpr std::size_t most = 16;
+    if (originals[original].counterparts.size() == most || results[result].counterparts.size() == most) return;
+    originals[original].counterparts.push_back(result);
+    results[result].counterparts.push_back(original);
+  };
+  std::map<std::string, std::size_t> same_id;
+  std::multimap<std::string, std::size_t> same_root;
+  for (const auto& [id, place] : after.by_id) {
+    if (place.graph != page_.compared->after) continue;
+    same_id.emplace(id, place.node);
+    same_root.emplace(root_of(id), place.node);
+  }
+  std::vector<std::pair<std::string, std::size_t>> rewritten_nodes;
+  for (const auto& [id, place] : before_.by_id) {
+    if (place.graph != page_.compared->before) continue;
+    const auto same = same_id.find(id);
+    if (same != same_id.end() && results[same->second].op == originals[place.node].op) {
+      link(place.node, same->second);
+    } else {
+      rewritten_nodes.emplace_back(id, place.node);
+    }
+  }
+  for (const auto& [id, node] : rewritten_nodes) {
+    const auto [first, last] = same_root.equal_range(root_of(id));
+    for (auto each = first; each != last; ++each) link(node, each->second);
+  }
+  // The inputs and outputs of the network.
+  std::map<std::pair<std::string, std::string>, std::size_t> ends;
+  const auto key_of = [](const html::Node& node) { return std::pair(node.op, node.name); };
+  for (std::size_t i = 0; i < originals.size(); ++i) {
+    if (originals[i].is_end) ends.emplace(key_of(originals[i]), i);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto original = results[i].is_end ? ends.find(key_of(results[i])) : ends.end();
+    if (original == ends.end()) continue;
+    link(original->second, i);
+  }
 }
 
 void ConvertPage::mark(const report::Rewrite& rewrite) {
@@ -133,11 +199,21 @@ html::Report ConvertPage::finish() {
   page_.summary.push_back({"result", summary_text(done)});
   page_.summary.push_back({"values", values_text(done)});
   page_.summary.push_back({"check", check_text(done)});
+  page_.summary.push_back({"work before", cost_text(done.cost_before)});
+  page_.summary.push_back({"work after", cost_text(done.cost_after)});
+  page_.verdict = nodes_verdict(done.nodes, done.is_judged_by_rules());
   add_ends(page_, graph);
   for (const report::Rewrite& rewrite : done.rewrites) mark(rewrite);
-  html::Table verdicts =
-      add_verdicts(page_, graph, done.nodes, done.is_judged_by_rules(), done.release_title(), "after");
-  verdicts.title = "Nodes after the conversion";
+  page_.compared->after = page_.graphs.size();
+  Verdicts verdicts = add_verdicts(page_, graph, done.nodes, done.is_judged_by_rules(), done.release_title(), "after");
+  verdicts.table.title = "Nodes after the conversion";
+  link_counterparts(verdicts.drawn);
+  if (done.verified() == report::Verdict::different) {
+    page_.problems.push_back({.title = "Different values", .kind = {}, .reason = values_text(done), .advice = {}});
+  }
+  add_warnings(page_, done.failed_rules());
+  add_warnings(page_, done.all_warnings());
+  page_.next = next_commands(done);
 
   const auto add = [&](html::Table table) {
     if (!table.rows.empty()) page_.sections.emplace_back(std::move(table));
@@ -164,7 +240,7 @@ html::Report ConvertPage::finish() {
     nearly.rows.push_back(std::move(row));
   }
   add(std::move(nearly));
-  add(std::move(verdicts));
+  add(std::move(verdicts.table));
   return std::move(page_);
 }
 

@@ -1,6 +1,7 @@
 // Nodes are found in the halves by their ids, which both halves keep.
 #include "present/html/cut_page.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -156,11 +157,18 @@ void add_cut(html::Report& page, const toolkit::CutResult& result) {
   }
   for (const toolkit::NodeSupport& cause : result.causes) {
     const auto [first, last] = drawn.by_id.equal_range(cause.node.id);
+    html::Problem problem{.title = cause.op, .kind = cause_of_cut, .reason = cause.reason, .advice = cause.advice};
     for (auto each = first; each != last; ++each) {
       html::Node& node = page.graphs[each->second.graph].nodes[each->second.node];
       node.reason = cause.reason;
       node.advice = cause.advice;
+      problem.nodes.push_back(each->second);
     }
+    // The page of a conversion has the problem already, as a node that does not run.
+    const bool is_known = std::ranges::any_of(page.problems, [&](const html::Problem& other) {
+      return other.reason == problem.reason && other.advice == problem.advice;
+    });
+    if (!is_known) page.problems.push_back(std::move(problem));
   }
   std::vector<html::Table> tables{causes_of(result, drawn), between_of(result, drawn), tails_of(result, drawn)};
   if (result.verified) tables.push_back(outputs_of(*result.verified));

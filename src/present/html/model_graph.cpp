@@ -118,6 +118,7 @@ class GraphMaker {
     Node drawn;
     drawn.op = node.op;
     drawn.name = node.ref.name;
+    drawn.cost = node.cost;
     if (!node.outputs.empty()) drawn.type = node.outputs[0].type;
     for (const ModelValue& input : node.inputs) drawn.inputs.push_back(port_of(input, scope));
     for (const ModelValue& output : node.outputs) drawn.outputs.push_back(port_of(output, scope));

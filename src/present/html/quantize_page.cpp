@@ -60,6 +60,10 @@ std::optional<html::Place> place_of(const html::Report& page, const html::ModelP
 html::Report new_quantize_page(const report::QuantizeReport& report) {
   html::Report page = new_model_report("quantize", report.file);
   page.summary.push_back({"written", fmt::format("{}, {}", report.output, quantize_summary(report))});
+  page.verdict = report.meets_limits ? "Every output meets its limit." : "An output misses its limit.";
+  if (!report.meets_limits) {
+    page.problems.push_back({.title = "Missed limit", .kind = {}, .reason = missed_limit_text(report), .advice = {}});
+  }
   return page;
 }
 

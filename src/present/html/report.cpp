@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -52,6 +53,22 @@ Json json_of(const std::vector<Port>& ports) {
   return list;
 }
 
+Json json_of(const Place& place) {
+  Json json;
+  json["graph"] = place.graph;
+  json["node"] = place.node;
+  if (!place.text.empty()) json["text"] = place.text;
+  return json;
+}
+
+Json json_of(const std::vector<Place>& places) {
+  Json list = Json::array();
+  for (const Place& place : places) list.push_back(json_of(place));
+  return list;
+}
+
+Json json_of(const std::optional<std::uint64_t>& count) { return count ? Json(*count) : Json(); }
+
 Json json_of(const Node& node) {
   return {{"op", node.op},
           {"name", node.name},
@@ -65,7 +82,12 @@ Json json_of(const Node& node) {
           {"inputs", json_of(node.inputs)},
           {"outputs", json_of(node.outputs)},
           {"graphs", node.graphs},
-          {"distribution", node.distribution ? Json(*node.distribution) : Json()}};
+          {"distribution", node.distribution ? Json(*node.distribution) : Json()},
+          {"macs", json_of(node.cost.macs)},
+          {"parameters", json_of(node.cost.parameters)},
+          {"weight_bytes", json_of(node.cost.weight_bytes)},
+          {"tensor_bytes", json_of(node.cost.tensor_bytes)},
+          {"counterparts", node.counterparts}};
 }
 
 Json json_of(const Graph& graph) {
@@ -81,11 +103,7 @@ Json json_of(const Graph& graph) {
 Json json_of(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   if (const auto* value = std::get_if<double>(&cell)) return number(*value);
-  if (const auto* place = std::get_if<Place>(&cell)) {
-    Json json = {{"graph", place->graph}, {"node", place->node}};
-    if (!place->text.empty()) json["text"] = place->text;
-    return json;
-  }
+  if (const auto* place = std::get_if<Place>(&cell)) return json_of(*place);
   if (const auto* distribution = std::get_if<DistributionAt>(&cell)) return distribution->index;
   return nullptr;
 }
@@ -181,8 +199,35 @@ Json document(const Report& report) {
                      {"tone", name_of(kind.tone)},
                      {"problem", kind.is_problem}});
   }
+  Json problems = Json::array();
+  for (const Problem& problem : report.problems) {
+    Json& json = problems.emplace_back();
+    json["title"] = problem.title;
+    json["kind"] = problem.kind;
+    json["reason"] = problem.reason;
+    json["advice"] = problem.advice;
+    json["nodes"] = json_of(problem.nodes);
+  }
+  Json next = Json::array();
+  for (const report::NextCommand& command : report.next) {
+    Json& json = next.emplace_back();
+    json["command"] = command.command;
+    json["why"] = command.why;
+  }
   Json graphs = Json::array();
   for (const Graph& graph : report.graphs) graphs.push_back(json_of(graph));
+  Json groups = Json::array();
+  for (const Group& group : report.groups) {
+    Json& json = groups.emplace_back();
+    json["title"] = group.title;
+    json["note"] = group.note;
+    json["nodes"] = json_of(group.nodes);
+  }
+  Json compared;
+  if (report.compared) {
+    compared["before"] = report.compared->before;
+    compared["after"] = report.compared->after;
+  }
   Json distributions = Json::array();
   for (const Distribution& distribution : report.distributions) distributions.push_back(json_of(distribution));
   Json sections = Json::array();
@@ -193,10 +238,17 @@ Json document(const Report& report) {
           {"version", schema_version},
           {"graft", report.version},
           {"command", report.command},
+          {"command_line", report.command_line},
+          {"date", report.date},
           {"title", report.title},
+          {"verdict", report.verdict},
+          {"problems", problems},
+          {"next", next},
           {"summary", json_of(report.summary)},
           {"kinds", kinds},
           {"graphs", graphs},
+          {"groups", groups},
+          {"compared", compared},
           {"distributions", distributions},
           {"sections", sections}};
 }
@@ -247,6 +299,16 @@ std::string without_tags(const std::string& json) {
   return result;
 }
 
+/// Removes the keys of a node whose values are empty, which are more than half of the text of a large network. The
+/// viewer adds them again.
+void leave_out_empty(Json& node) {
+  for (auto member = node.begin(); member != node.end();) {
+    const Json& value = member.value();
+    const bool is_empty = value.is_null() || value == "" || value == false || (value.is_array() && value.empty());
+    member = is_empty ? node.erase(member) : std::next(member);
+  }
+}
+
 constexpr int smallest_power = -12;
 constexpr int largest_power = 12;
 
@@ -288,7 +350,11 @@ std::string json_of(const Report& report) { return text_of(document(report), 1) 
 
 std::string html_of(const Report& report) {
   Json data = document(report);
-  for (std::size_t i = 0; i < report.graphs.size(); ++i) data["graphs"][i]["layout"] = layout_of(report.graphs[i]);
+  for (std::size_t i = 0; i < report.graphs.size(); ++i) {
+    Json& graph = data["graphs"][i];
+    for (Json& node : graph["nodes"]) leave_out_empty(node);
+    graph["layout"] = layout_of(report.graphs[i]);
+  }
   const std::size_t place = viewer.find(viewer_data);
   std::string page(viewer.substr(0, place));
   page += without_tags(text_of(data, -1));

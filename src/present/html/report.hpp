@@ -10,6 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "graft/report/inspect.hpp"
+#include "graft/report/node_cost.hpp"
+
 namespace graft::html {
 
 /// The version of the JSON schema. It increases if a key is removed or gets another meaning, so that readers have to
@@ -42,6 +45,13 @@ struct Port {
   bool is_constant = false;  ///< Whether the tensor is a constant; constants are not drawn.
 };
 
+/// A node of one of the report's graphs. The viewer shows the node's name as a link to the node.
+struct Place {
+  std::size_t graph = 0;
+  std::size_t node = 0;
+  std::string text = {};  ///< The text of the link; if empty, the node's name is shown.
+};
+
 struct Node {
   std::string op;
   std::string name;
@@ -56,6 +66,9 @@ struct Node {
   std::vector<Port> outputs;
   std::vector<std::size_t> graphs;               ///< The node's sub-graphs, as indices of Report::graphs.
   std::optional<std::size_t> distribution = {};  ///< The result's distribution, as an index of Report::distributions.
+  report::NodeCost cost = {};                    ///< The work and the memory of the node.
+  /// The nodes of the other graph in Report::compared that compute the same values.
+  std::vector<std::size_t> counterparts = {};
 };
 
 struct Edge {
@@ -69,13 +82,6 @@ struct Graph {
   std::string title;
   std::vector<Node> nodes;
   std::vector<Edge> edges;
-};
-
-/// A node of one of the report's graphs. The viewer shows the node's name as a link to the node.
-struct Place {
-  std::size_t graph = 0;
-  std::size_t node = 0;
-  std::string text = {};  ///< The text of the link; if empty, the node's name is shown.
 };
 
 /// A histogram of the absolute values in a tensor. The viewer draws it small in a table and larger next to the node.
@@ -182,13 +188,42 @@ struct Scatter {
 
 using Section = std::variant<Table, Histogram, BarChart, Scatter>;
 
+/// A problem and what to do about it, which the viewer shows above the graph.
+struct Problem {
+  std::string title;  ///< "3 NonMaxSuppression"
+  std::string kind;   ///< The key of a Kind; empty if the problem is not a verdict on nodes.
+  std::string reason;
+  std::string advice;
+  std::vector<Place> nodes = {};  ///< The nodes that have the problem.
+};
+
+/// Nodes that belong together, such as nodes that a conversion fuses. The viewer highlights them together.
+struct Group {
+  std::string title;  ///< "InstanceNorm, as a plugin"
+  std::string note;
+  std::vector<Place> nodes;
+};
+
+/// Two graphs that the viewer shows side by side, as indices of Report::graphs.
+struct Comparison {
+  std::size_t before = 0;
+  std::size_t after = 0;
+};
+
 struct Report {
-  std::string command;  ///< "inspect"
-  std::string version;  ///< The version of Graft.
+  std::string command;       ///< "inspect"
+  std::string command_line;  ///< The command line that wrote the report; empty if a program called the library.
+  std::string version;       ///< The version of Graft.
+  std::string date;          ///< "2026-11-22T09:30:00Z"
   std::string title;
+  std::string verdict;            ///< The result in one sentence.
+  std::vector<Problem> problems;  ///< The worst problem first.
+  std::vector<report::NextCommand> next;
   std::vector<Fact> summary;
   std::vector<Kind> kinds;  ///< The kinds, from best to worst.
   std::vector<Graph> graphs;
+  std::vector<Group> groups;
+  std::optional<Comparison> compared = {};
   std::vector<Distribution> distributions;
   std::vector<Section> sections;  ///< The sections below the graph, in this order.
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -125,6 +126,30 @@ void mark(html::Node& node, const ComparedTensor& tensor) {
   node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
 }
 
+/// Adds the first divergence as a problem, or else the first few tensors that differ.
+void add_problems(html::Report& page, const std::vector<ComparedTensor>& tensors,
+                  const std::vector<std::optional<html::Place>>& places) {
+  constexpr std::size_t few = 4;
+  const bool has_first =
+      std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.is_first; });
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::string kind = kind_of(tensors[i]);
+    if (kind != differs && kind != first) continue;
+    ++differing;
+    if (has_first ? kind != first : differing > few) continue;
+    html::Problem problem{.title = name_of(tensors[i]),
+                          .kind = kind,
+                          .reason = reason_of(tensors[i]),
+                          .advice = kind == first ? "look at this node first: its inputs are correct" : ""};
+    if (places[i]) problem.nodes.push_back(*places[i]);
+    page.problems.push_back(std::move(problem));
+  }
+  if (page.problems.empty() || page.problems.size() == differing) return;
+  page.problems.back().reason +=
+      fmt::format("; {} of {} differ, and the table has all of them", differing, count_text(tensors.size(), "tensor"));
+}
+
 html::Histogram histogram_of(const std::vector<ComparedTensor>& tensors) {
   std::vector<double> shares;
   for (const ComparedTensor& tensor : tensors) {
@@ -215,8 +240,10 @@ std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report) {
 html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict) {
   html::Report page = new_model_report("verify", models.candidate_file);
   page.summary.push_back({"reference", models.reference_file});
-  page.summary.push_back(
-      {"result", fmt::format("{} on {}", report::model_verdict_text(verdict), count_text(models.runs, "run"))});
+  const std::string result =
+      fmt::format("{} on {}", report::model_verdict_text(verdict), count_text(models.runs, "run"));
+  page.summary.push_back({"result", result});
+  page.verdict = fmt::format("The networks are {}.", result);
   for (const std::string& input : models.inputs) page.summary.push_back({"input", input});
   if (!models.ran_in.empty()) page.summary.push_back({"CPU engine", models.ran_in});
   for (const std::string& line : models.left_out) page.summary.push_back({"CPU engine", line});
@@ -234,6 +261,10 @@ void add_comparison(html::Report& page, const toolkit::Model& candidate, const s
     for (auto each = begin; each != end; ++each) {
       mark(page.graphs[each->second.graph].nodes[each->second.node], tensor);
     }
+  }
+  add_problems(page, tensors, places);
+  for (const std::string& problem : problems) {
+    page.problems.push_back({.title = "Not compared", .kind = {}, .reason = problem, .advice = {}});
   }
   if (!problems.empty()) {
     html::Table table{.title = "Why outputs were not compared", .columns = {{"problem", Type::text}}};

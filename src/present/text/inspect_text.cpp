@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "core/shell_quoted.hpp"
@@ -146,6 +147,37 @@ Listing::Line line_of(const FailingPart& part) {
   return {{"wrote "}, {part.file.string(), Color::strong}, {std::move(rest)}};
 }
 
+/// Returns the operators of the nodes in a fusion: "InstanceNormalization, Relu"; many of them as "9 Mul, Add, ...".
+std::string replaced_operators(const report::Fusion& fusion) {
+  constexpr std::size_t few = 6;
+  std::vector<std::string> operators;
+  for (const NodeRef& node : fusion.nodes) operators.push_back(node.op);
+  if (operators.size() <= few) return fmt::format("{}", fmt::join(operators, ", "));
+  const std::size_t all = operators.size();
+  operators.resize(few);
+  return fmt::format("{} and {} more", fmt::join(operators, ", "), all - few);
+}
+
+/// Returns a row for each kind of fusion: the number of its places, the nodes, and the operator that replaces them.
+Table fusions_table(const std::vector<report::Fusion>& fusions) {
+  std::vector<std::pair<std::string, std::size_t>> kinds;
+  for (const report::Fusion& fusion : fusions) {
+    std::string kind = fmt::format("{} -> {}{}", replaced_operators(fusion), operator_of(fusion),
+                                   fusion.plugin.empty() ? "" : ", as a plugin");
+    const auto same = std::ranges::find(kinds, kind, &std::pair<std::string, std::size_t>::first);
+    if (same == kinds.end()) {
+      kinds.emplace_back(std::move(kind), 1);
+    } else {
+      ++same->second;
+    }
+  }
+  Table table;
+  for (const auto& [kind, count] : kinds) {
+    table.add({{"fused by `graft convert`", Color::faint}, count_text(count, "time"), kind});
+  }
+  return table;
+}
+
 /// Returns the release whose rules were applied, and the source of these rules.
 std::string release_text(const report::TensorRTIdentity& release) {
   return fmt::format("for {}, {}", release.title(),
@@ -164,6 +196,22 @@ std::string failing_shapes_text(const std::vector<std::string>& sets) {
 }
 
 }  // namespace
+
+std::string operator_of(const report::Fusion& fusion) {
+  return fusion.replacement.substr(0, fusion.replacement.find('<'));
+}
+
+std::string fusions_text(const std::vector<report::Fusion>& fusions) {
+  std::size_t nodes = 0;
+  std::map<std::string, std::size_t> operators;
+  for (const report::Fusion& fusion : fusions) {
+    nodes += fusion.nodes.size();
+    ++operators[operator_of(fusion)];
+  }
+  std::string text;
+  for (const auto& [op, count] : operators) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, op);
+  return fmt::format("{} to {}", count_text(nodes, "node"), text);
+}
 
 std::string built_shapes_text(const report::ProbeSummary& answer) {
   std::string text = answer.shapes.empty() ? "" : fmt::format(" for {}", fmt::join(answer.shapes, ", "));
@@ -199,6 +247,10 @@ Listing inspect_text(const report::InspectReport& report, bool all) {
   listing.add("");
   if (!report.release.empty()) listing.add(release_text(report.rules));
   listing.add(counts_table(report));
+  if (!report.fusions.empty()) {
+    listing.add("");
+    listing.add(fusions_table(report.fusions));
+  }
   listing.append(nodes_listing(report.nodes, all));
   if (const Table next = next_table(next_commands(report)); !next.empty()) {
     listing.add("");

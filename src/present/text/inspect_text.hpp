@@ -9,6 +9,12 @@
 
 namespace graft::present {
 
+/// Returns the name of the operator that replaces the nodes of a fusion: "InstanceNorm".
+[[nodiscard]] std::string operator_of(const report::Fusion& fusion);
+
+/// Returns the fusions by operator: "16 nodes to 8 InstanceNorm".
+[[nodiscard]] std::string fusions_text(const std::vector<report::Fusion>& fusions);
+
 /// Returns whether TensorRT or Graft's rules judged the model, and how: "TensorRT-RTX 1.7.1.116 built the model".
 [[nodiscard]] std::string answered_by(const report::InspectReport& report);
 
