@@ -2,9 +2,11 @@
 import json
 import pathlib
 import shutil
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from conftest import DIGITS, DIGITS_DATA, SOURCE
 from onnx import TensorProto, helper, numpy_helper
@@ -45,7 +47,10 @@ def show(chromium):
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: faults.append(request.url) if request.url != path.as_uri() else None)
+        page.on(
+            "request",
+            lambda request: faults.append(request.url) if request.url.split("#")[0] != path.as_uri() else None,
+        )
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-shown]", state="attached")
         return page
@@ -98,7 +103,7 @@ def mixed_model(path):
 
 
 def drawn(page):
-    return page.evaluate("graph.nodes.length")
+    return page.evaluate("active.graph.nodes.length")
 
 
 def test_resnet_is_shown_whole_and_takes_less_than_three_megabytes(graft, show, schema, tmp_path):
@@ -133,16 +138,16 @@ def test_two_thousand_nodes_can_be_read_searched_and_seen_whole(graft, show, tmp
     page = show(report)
     assert drawn(page) == 2002
     # The visible part is large enough to read, and only a few of the nodes are in the document.
-    assert page.evaluate("camera.scale") >= 0.75
-    assert 5 < page.locator("#nodes .node").count() < 40
+    assert page.evaluate("active.camera.scale") >= 0.75
+    assert 5 < page.locator(".nodes .node").count() < 40
     page.fill("input[type=search]", "n1234")
     page.press("input[type=search]", "Enter")
     assert page.locator("aside h3").inner_text() == "Relu"
-    assert page.locator("#nodes .node.chosen").is_visible()
+    assert page.locator(".nodes .node.chosen").is_visible()
     page.click("#whole")
-    assert page.locator("#nodes .node").count() == 2002
-    box = page.locator("#nodes").bounding_box()
-    stage = page.locator(".stage > svg").bounding_box()
+    assert page.locator(".nodes .node").count() == 2002
+    box = page.locator(".nodes").bounding_box()
+    stage = page.locator(".pane > svg").bounding_box()
     assert box["height"] <= stage["height"] + 2
 
 
@@ -158,7 +163,7 @@ def test_nodes_have_color_mark_and_details(inspected, show, tmp_path):
     ]
     assert len({text[0] for text in legend}) == 4, "a mark of its own for each"
 
-    node = page.locator("#nodes .node", has_text="LReLU_TRT")
+    node = page.locator(".nodes .node", has_text="LReLU_TRT")
     assert node.locator(".mark").text_content() == legend[1][0]
     node.click()
     details = page.locator("aside").inner_text()
@@ -170,7 +175,7 @@ def test_nodes_have_color_mark_and_details(inspected, show, tmp_path):
 
     # The legend highlights nodes, and a second click removes the highlight.
     page.locator("#legend button", has_text="plugin").click()
-    assert page.locator("#nodes .node.lit").count() == 1
+    assert page.locator(".nodes .node.lit").count() == 1
     page.locator("#legend button", has_text="plugin").click()
     assert page.locator(".dimmed").count() == 0
 
@@ -213,17 +218,17 @@ def test_problems_lead_on_into_branches(inspected, show, tmp_path):
 
 def test_everything_works_with_the_keyboard(inspected, show):
     page = show(inspected(DIGITS))
-    page.locator(".stage > svg").focus()
+    page.locator(".pane > svg").focus()
     names = []
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "End", "Home"):
         page.keyboard.press(key)
         names.append(page.locator("aside h3").inner_text())
-        chosen = page.get_attribute(".stage > svg", "aria-activedescendant")
-        assert names[-1] in page.get_attribute(f"#{chosen}", "aria-label")
+        chosen = page.get_attribute(".pane > svg", "aria-activedescendant")
+        assert names[-1] in page.get_attribute(f'[id="{chosen}"]', "aria-label")
     assert names == ["input", "Conv", "LeakyRelu", "Conv", "output", "input"]
-    before = page.evaluate("camera.scale")
+    before = page.evaluate("active.camera.scale")
     page.keyboard.press("+")
-    assert page.evaluate("camera.scale") > before
+    assert page.evaluate("active.camera.scale") > before
     page.keyboard.press("0")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.tagName") == "ASIDE"
@@ -235,20 +240,21 @@ def test_everything_works_with_the_keyboard(inspected, show):
 
 def test_the_mouse_moves_and_zooms(inspected, show):
     page = show(inspected(DIGITS))
-    box = page.locator(".stage > svg").bounding_box()
+    page.locator(".stage").evaluate("(stage) => stage.scrollIntoView()")
+    box = page.locator(".pane > svg").bounding_box()
     x, y = box["x"] + box["width"] - 60, box["y"] + box["height"] / 2
-    start = page.evaluate("({...camera})")
+    start = page.evaluate("({...active.camera})")
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x - 40, y - 150, steps=4)
     page.mouse.up()
-    moved = page.evaluate("({...camera})")
+    moved = page.evaluate("({...active.camera})")
     assert moved["y"] == pytest.approx(start["y"] - 150, abs=2)
     assert page.locator(".chosen").count() == 0, "a drag is no click"
     page.keyboard.down("Control")
     page.mouse.wheel(0, 200)
     page.keyboard.up("Control")
-    page.wait_for_function("scale => camera.scale < scale", arg=moved["scale"])
+    page.wait_for_function("scale => active.camera.scale < scale", arg=moved["scale"])
 
 
 def test_tables_sort_and_filter(inspected, show, tmp_path):
@@ -332,17 +338,17 @@ def test_colors_are_told_apart_by_weak_eyes(inspected, show, tmp_path, scheme):
     def of(selector, name):
         return page.locator(selector).first.evaluate(style, [name, ""])
 
-    paper, panel = of("body", "backgroundColor"), of(".stage > svg", "backgroundColor")
+    paper, panel = of("body", "backgroundColor"), of(".pane > svg", "backgroundColor")
     for background in (paper, panel):
         assert contrast(of("body", "color"), background) >= AA_TEXT
         assert contrast(of(".faint", "color"), background) >= AA_TEXT
         assert contrast(of("#sections .link", "color"), background) >= AA_TEXT
-    page.evaluate("showWhole()")
+    page.evaluate("active.showWhole()")
     for tone in ("plain", "violet", "green", "red"):
-        fill = of(f"#nodes .node.{tone} rect", "fill")
+        fill = of(f".nodes .node.{tone} rect", "fill")
         for text in ("op", "name", "mark"):
-            assert contrast(of(f"#nodes .node.{tone} .{text}", "fill"), fill) >= AA_TEXT
-        assert contrast(of(f"#nodes .node.{tone} rect", "stroke"), panel) >= AA_GRAPHIC
+            assert contrast(of(f".nodes .node.{tone} .{text}", "fill"), fill) >= AA_TEXT
+        assert contrast(of(f".nodes .node.{tone} rect", "stroke"), panel) >= AA_GRAPHIC
     assert contrast(of(".edge", "stroke"), panel) >= AA_GRAPHIC
 
 
@@ -692,3 +698,342 @@ def test_a_page_that_cannot_be_written_is_refused_by_name(graft, tmp_path, page)
     answer = graft("inspect", DIGITS, "--report", path, code=2)
     assert path in answer.err
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
+# ---- the first screen
+
+
+def test_a_report_says_what_wrote_it_and_when(graft, show, schema, tmp_path):
+    """The date is that of SOURCE_DATE_EPOCH, and two runs then write the same bytes."""
+    model = save(tmp_path / "a model.onnx", [helper.make_node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])])
+    report = tmp_path / "page.html"
+    environment = {"SOURCE_DATE_EPOCH": "1700000000"}
+    graft("inspect", model, "--report", report, code=0, env=environment)
+    written = json.loads(pathlib.Path(f"{report}.json").read_text())
+    schema(written)
+    assert written["date"] == "2023-11-14T22:13:20Z"
+    assert written["command_line"] == f"graft inspect '{model}' --report {report} --probe none"
+    page = show(report)
+    version = graft("--version").out.split()[1]
+    assert page.locator(".made").inner_text() == f"graft inspect · version {version} · 2023-11-14 22:13 UTC"
+    assert page.locator(".call code").first.inner_text() == written["command_line"]
+    page.locator(".call button").first.click()
+    page.wait_for_function("() => document.querySelector('.call button').textContent === 'copied'")
+
+    first = report.read_bytes()
+    graft("inspect", model, "--report", report, code=0, env=environment)
+    assert report.read_bytes() == first
+
+
+@pytest.mark.parametrize("value", ["yesterday", "-1", "1e9", "999999999999999", "12 "])
+def test_a_date_that_is_no_number_of_seconds_is_refused(graft, tmp_path, value):
+    answer = graft("inspect", DIGITS, "--report", tmp_path / "page.html", code=2, env={"SOURCE_DATE_EPOCH": value})
+    assert "SOURCE_DATE_EPOCH" in answer.err and f'"{value}"' in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_run_and_what_to_do_is_on_the_first_screen(graft, inspected, show, tmp_path):
+    model = mixed_model(tmp_path / "m.onnx")
+    page = show(inspected(model, code=1))
+    assert page.locator("#verdict").inner_text() == "By Graft's rules, 3 of 9 nodes do not run in TensorRT."
+    items = page.locator("#problems-first > li")
+    answer = graft("inspect", model, "--json", code=1).json
+    bad = [node for node in answer["nodes"] if node["verdict"] == "unsupported"]
+    assert items.count() == len({node["operator"] for node in bad}) == 2
+    for node in bad:
+        item = items.filter(has_text=node["operator"])
+        assert node["reason"] in item.inner_text() and node["advice"] in item.inner_text()
+        box = item.bounding_box()
+        assert box["y"] + box["height"] <= 860, "above the fold"
+    items.filter(has_text="Det").locator(".link").first.click()
+    assert page.locator("aside h3").inner_text() == "Det"
+    commands = page.locator("#next code").all_inner_texts()
+    assert commands == [next["command"] for next in answer["next"] if next["command"]]
+
+
+# ---- fusions and comparisons
+
+
+def test_inspect_shows_what_convert_fuses(graft, show, tmp_path):
+    """The groups that `inspect` predicts have the nodes that `convert` then replaces together."""
+    report = tmp_path / "page.html"
+    answer = graft("inspect", DIGITS, "--json", "--report", report, code=0).json
+    done = graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--json", code=0).json
+    rewritten = {
+        frozenset(text.split("'")[1] for text in rewrite["nodes"])
+        for rewrite in done["rewrites"]
+        if len(rewrite["nodes"]) > 1 and rewrite["pass"].startswith("fuse_")
+    }
+    assert {frozenset(fusion["nodes"]) for fusion in answer["fusions"]} == rewritten and rewritten
+    (fusion,) = answer["fusions"]
+    assert fusion["replacement"].startswith("L2Normalize<") and fusion["plugin"]
+    text = graft("inspect", DIGITS).out
+    assert "fused by `graft convert`  1 time" in text and "-> L2Normalize, as a plugin" in text
+
+    page = show(report)
+    page.click("#whole")
+    chip = page.locator("#legend button", has_text="fused by convert")
+    assert chip.locator("strong").inner_text() == str(len(fusion["nodes"]))
+    chip.click()
+    assert page.locator(".nodes .node.lit").count() == len(fusion["nodes"])
+    chip.click()
+    page.locator("#sections tr", has_text="L2Normalize").first.locator(".link").click()
+    assert page.locator(".nodes .node.mate").count() == len(fusion["nodes"])
+    assert "Fused to L2Normalize" in page.locator("aside").inner_text()
+
+
+def test_a_converted_model_has_no_fusion(graft, converted):
+    assert graft("inspect", converted, "--json").json["fusions"] == []
+    assert graft("inspect", DIGITS, "--convert", "--json").json["fusions"] == []
+
+
+def test_before_and_after_are_side_by_side(graft, show, tmp_path):
+    report = tmp_path / "convert.html"
+    graft("convert", DIGITS, "-o", tmp_path / "out.onnx", "--report", report, code=0)
+    written = json.loads((tmp_path / "convert.html.json").read_text())
+    before, after = (written["graphs"][written["compared"][side]]["nodes"] for side in ("before", "after"))
+    # The tensors that the linked nodes compute are those that the files have in common.
+    kept = {name for node in onnx.load(tmp_path / "out.onnx").graph.node for name in node.output}
+    for node in before:
+        if node["end"]:
+            continue
+        computed = {port["name"] for port in node["outputs"]}
+        linked = {port["name"] for other in node["counterparts"] for port in after[other]["outputs"]}
+        assert linked <= kept
+        if computed <= kept:
+            assert computed <= linked
+    reduced = [node for node in before if node["name"].startswith("/ReduceL2") or node["op"] == "Div"]
+    assert reduced and all("L2Normalize" in after[node["counterparts"][0]]["op"] for node in reduced)
+
+    page = show(report)
+    assert page.locator(".pane").count() == 2
+    boxes = [pane.bounding_box() for pane in page.locator(".pane").all()]
+    assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
+    page.locator("#sections tr", has_text="fuse_l2_normalize").locator(".link").first.click()
+    assert page.locator(".pane:first-child .node.chosen").count() == 1
+    counterpart = page.locator(".pane:nth-child(2) .node.counterpart")
+    assert counterpart.count() == 1 and "L2Normalize" in counterpart.text_content()
+    counterpart.click()
+    assert page.locator(".pane:first-child .node.counterpart").count() == len(
+        [node for node in after if "L2Normalize" in node["op"]][0]["counterparts"]
+    )
+    page.click("#compare")
+    assert page.locator(".pane").count() == 1
+    page.click("#compare")
+    assert page.locator(".pane").count() == 2
+
+
+# ---- counts
+
+
+def counted(graft, folder, nodes, inputs, outputs, constants=(), **options):
+    """Returns the costs of the nodes of a model, by the name of the first output."""
+    model = save(folder / "m.onnx", nodes, inputs, outputs, constants, **options)
+    return {node["node"]: node["cost"] for node in graft("inspect", model, "--json").json["nodes"]}
+
+
+PRODUCTS = {
+    "Conv": ([("x", [2, 4, 9, 11]), ("w", [6, 4, 3, 2])], {"strides": [2, 1], "dilations": [1, 2]}),
+    "grouped Conv": ([("x", [1, 4, 7, 7]), ("w", [8, 1, 3, 3])], {"group": 4}),
+    "ConvTranspose": ([("x", [2, 3, 5, 4]), ("w", [3, 5, 2, 3])], {"strides": [2, 3]}),
+    "grouped ConvTranspose": ([("x", [1, 4, 5, 5]), ("w", [4, 2, 3, 3])], {"group": 2}),
+    "MatMul": ([("x", [2, 1, 3, 5]), ("w", [4, 5, 7])], {}),
+    "vector MatMul": ([("x", [5]), ("w", [5, 7])], {}),
+    "Gemm": ([("x", [5, 3]), ("w", [5, 7])], {"transA": 1}),
+    "Einsum": ([("x", [2, 3, 4]), ("w", [2, 4, 5])], {"equation": "bij,bjk->bik"}),
+    "outer Einsum": ([("x", [3]), ("w", [4])], {"equation": "i,j->ij"}),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_macs_are_the_products_that_a_runtime_sums(graft, tmp_path, name):
+    """Each product of ones is one, so the sum of the result in ONNX Runtime is the number of products."""
+    (x, w), attributes = PRODUCTS[name]
+    node = helper.make_node(name.split()[-1], ["x", "w"], ["y"], **attributes)
+    ones = [numpy_helper.from_array(np.ones(w[1], np.float32), "w")]
+    cost = counted(graft, tmp_path, [node], [x], [("y", None)], ones)["y"]
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, {"x": np.ones(x[1], np.float32)})
+    assert cost["macs"] == result.sum()
+    assert cost["parameters"] == np.prod(w[1])
+    assert cost["weight_bytes"] == 4 * np.prod(w[1])
+    assert cost["tensor_bytes"] == 4 * (np.prod(x[1]) + result.size)
+
+
+def test_macs_of_layers_with_a_state_and_of_attention(graft, tmp_path):
+    nodes = [
+        helper.make_node("LSTM", ["x", "w", "r"], ["h"], hidden_size=5, direction="bidirectional"),
+        helper.make_node("Attention", ["q", "k", "v"], ["a"]),
+    ]
+    random = np.random.default_rng(1)
+    constants = [
+        numpy_helper.from_array(random.normal(size=(2, 20, 3)).astype(np.float32), "w"),
+        numpy_helper.from_array(random.normal(size=(2, 20, 5)).astype(np.float32), "r"),
+    ]
+    inputs = [("x", [7, 4, 3]), ("q", [2, 4, 6, 8]), ("k", [2, 4, 9, 8]), ("v", [2, 4, 9, 10])]
+    cost = counted(graft, tmp_path, nodes, inputs, [("h", None), ("a", [2, 4, 6, 10])], constants, opset=23)
+    # Four gates of five units for each of two directions, seven steps and four sequences.
+    assert cost["h"]["macs"] == 7 * 4 * 2 * 4 * 5 * (3 + 5)
+    # Queries times keys, then weights times values.
+    assert cost["a"]["macs"] == 2 * 4 * 6 * 9 * 8 + 2 * 4 * 6 * 9 * 10
+
+
+def test_what_is_not_known_stays_unknown(graft, tmp_path):
+    """A dynamic size, an operator of another domain, an algorithm that a runtime chooses and a number beyond 64 bits
+    have no count."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["dynamic"]),
+        helper.make_node("Relu", ["dynamic"], ["relu"]),
+        helper.make_node("Wobble", ["f"], ["foreign"], domain="acme"),
+        helper.make_node("Einsum", ["f", "f", "f"], ["three"], equation="ij,jk,kl->il"),
+        helper.make_node("MatMul", ["huge", "huge"], ["beyond"]),
+    ]
+    constants = [numpy_helper.from_array(np.ones((3, 5), np.float32), "w")]
+    outputs = [(name, None) for name in ("relu", "foreign", "three", "beyond")]
+    inputs = [("x", ["batch", 3]), ("f", [4, 4]), ("huge", [2**40, 2**40])]
+    cost = counted(graft, tmp_path, nodes, inputs, outputs, constants, domains=["acme"])
+    assert cost["dynamic"] == {"macs": None, "parameters": 15, "weight_bytes": 60, "tensor_bytes": None}
+    assert cost["relu"]["macs"] == 0 and cost["relu"]["tensor_bytes"] is None
+    assert [cost[name]["macs"] for name in ("foreign", "three", "beyond")] == [None] * 3
+    assert cost["beyond"]["tensor_bytes"] is None
+    total = graft("inspect", tmp_path / "m.onnx", "--json").json["cost"]
+    assert total == {"macs": 0, "parameters": 15, "nodes_without_macs": 4}
+    # With the size of the input, the count is known.
+    sized = graft("inspect", tmp_path / "m.onnx", "--input", "x:8x3", "--json").json
+    assert sized["cost"] == {"macs": 8 * 3 * 5, "parameters": 15, "nodes_without_macs": 3}
+
+
+def test_shapes_are_no_parameters_and_shared_weights_count_once(graft, tmp_path):
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "w"], ["a"]),
+        helper.make_node("MatMul", ["a", "w"], ["b"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["real"]),
+        helper.make_node("Add", ["b", "real"], ["y"]),
+    ]
+    constants = [
+        numpy_helper.from_array(np.array([2, 4]), "shape"),
+        numpy_helper.from_array(np.eye(4, dtype=np.float32), "w"),
+        numpy_helper.from_array(np.ones(4, np.int8), "q"),
+        numpy_helper.from_array(np.float32(0.5), "scale"),
+        numpy_helper.from_array(np.int8(0), "zero"),
+    ]
+    cost = counted(graft, tmp_path, nodes, [("x", [8])], [("y", None)], constants)
+    assert (cost["flat"]["parameters"], cost["flat"]["weight_bytes"]) == (0, 16)
+    assert cost["a"]["parameters"] == cost["b"]["parameters"] == 16
+    assert cost["real"] == {"macs": 0, "parameters": 0, "weight_bytes": 0, "tensor_bytes": 0}
+    assert (cost["y"]["parameters"], cost["y"]["weight_bytes"]) == (4, 4 + 4 + 1)
+    answer = graft("inspect", tmp_path / "m.onnx", "--json").json
+    assert answer["cost"]["parameters"] == 16 + 4
+    assert answer["weight_bytes"] == 16 + 64 + 9
+
+
+def test_a_network_has_one_number_of_nodes(graft, show, tmp_path):
+    """The style network has 98 Constant nodes, which no number counts as nodes."""
+    style = SOURCE / "examples" / "style_transfer" / "style.onnx"
+    graph = onnx.load(style).graph
+    nodes = [node for node in graph.node if node.op_type != "Constant"]
+    report = tmp_path / "page.html"
+    answer = graft("inspect", style, "--report", report, "--json", code=0).json
+    assert answer["node_count"] == len(nodes)
+    page = show(report)
+    assert f"all {len(nodes)} nodes" in page.locator("#verdict").inner_text()
+    assert f"{len(nodes)} nodes and {len(graph.node) - len(nodes)} constants" in page.locator(".facts").inner_text()
+    assert page.locator("#legend").inner_text().startswith(f"{len(nodes)} nodes, 1 input, 1 output")
+    assert (
+        page.locator("#sections section", has_text="what to do").locator("[role=status]").inner_text()
+        == f"{len(nodes)} rows"
+    )
+    assert sum(int(text) for text in page.locator("#legend .chip:not(.fused) strong").all_inner_texts()) == len(nodes)
+
+
+# ---- narrow screens, addresses and files
+
+CLIPPED = """() => {
+  const wide = document.documentElement.clientWidth;
+  return [...document.querySelectorAll("main, main *")].filter((element) => {
+    if (element.closest(".hidden") || (element.closest("svg") && element.tagName !== "svg")) return false;
+    const box = element.getBoundingClientRect(), scrolls = getComputedStyle(element).overflowX !== "visible";
+    if (!box.width || !box.height) return false;
+    return box.right > wide + 1 || box.left < -1 || (scrolls && element.scrollWidth > element.clientWidth + 1);
+  }).map((element) => `${element.tagName} ${element.className} ${element.textContent.slice(0, 40)}`);
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(graft, converted, searched, tmp_path_factory):
+    """Returns a page of each kind."""
+    folder = tmp_path_factory.mktemp("pages")
+    commands = {
+        "inspect": ("inspect", mixed_model(folder / "m.onnx")),
+        "convert": ("convert", DIGITS, "-o", folder / "out.onnx"),
+        "verify": ("verify", DIGITS, converted, "--layers"),
+        "f16": ("quantize", converted, "-o", folder / "f16.onnx", "--precision", "f16"),
+        "bench": ("bench", "--op", "LeakyReLU", "--device", "cpu", "--no-peers"),
+    }
+    for name, command in commands.items():
+        graft(*command, "--report", folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in commands} | {"int8": searched[0]}
+
+
+@pytest.mark.parametrize("name", ["inspect", "convert", "verify", "f16", "bench", "int8"])
+def test_nothing_is_clipped_on_a_screen_of_400_pixels(pages, show, name):
+    page = show(pages[name])
+    page.set_viewport_size({"width": 400, "height": 860})
+    page.wait_for_function("() => getComputedStyle(document.querySelector('main')).paddingLeft !== '22.4px'")
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate(CLIPPED) == []
+    # The check itself notices a wide element.
+    page.evaluate(
+        "document.querySelector('main').append(Object.assign(document.createElement('div'), { style: 'width: 500px; height: 9px' }))"
+    )
+    assert len(page.evaluate(CLIPPED)) == 1
+
+
+def test_an_address_leads_to_a_node(inspected, show, tmp_path):
+    report = inspected(mixed_model(tmp_path / "m.onnx"), code=1)
+    page = show(report)
+    page.locator(".nodes .node", has_text="LReLU_TRT").click()
+    assert page.evaluate("location.hash") == "#node-act"
+    assert page.locator("aside .link", has_text="link to this node").get_attribute("href") == "#node-act"
+    # Nodes of sub-graphs, inputs and outputs have addresses, and a name with special characters has one.
+    addresses = page.evaluate("[...anchors.keys()]")
+    assert (
+        len(addresses) == len(set(addresses)) == sum(page.evaluate("report.graphs.map((graph) => graph.nodes.length)"))
+    )
+    assert {"node-det", "input-x", "output-y"} <= set(addresses)
+    for address in addresses:
+        page.evaluate("(address) => { location.hash = address; }", address)
+        page.wait_for_function(
+            "(address) => anchorOf({ graph: active.graph.index, node: active.chosen }) === address", arg=address
+        )
+    page.evaluate("location.hash = 'node-norm'")
+    page.wait_for_function("() => document.querySelector('aside h3').textContent.startsWith('InstanceNormalization')")
+    page.reload()
+    page.wait_for_selector("html[data-shown]", state="attached")
+    assert page.locator("aside p").first.inner_text() == "norm"
+
+
+def test_a_graph_is_saved_as_svg(inspected, show, chromium, tmp_path):
+    page = show(inspected(mixed_model(tmp_path / "m.onnx"), code=1))
+    with page.expect_download() as download:
+        page.click("#export")
+    assert download.value.suggested_filename == "m.onnx.main_graph.svg"
+    path = tmp_path / "graph.svg"
+    download.value.save_as(path)
+    text = path.read_text()
+    root = ElementTree.fromstring(text)
+    space = {"svg": "http://www.w3.org/2000/svg"}
+    nodes = [group for group in root.iterfind(".//svg:g", space) if "node" in group.get("class", "").split()]
+    assert len(nodes) == drawn(page)
+    assert len(root.findall(".//svg:path", space)) == page.evaluate("active.graph.edges.length")
+    assert any(HOSTILE in title.text for title in root.iterfind(".//svg:title", space))
+    assert root.find(".//svg:script", space) is None and "href" not in text and "url(" not in text
+    # The file is a picture by itself: nothing is drawn outside of it.
+    picture = chromium.new_page()
+    picture.goto(path.as_uri())
+    inside = """() => { const whole = document.documentElement.getBoundingClientRect();
+      return [...document.querySelectorAll(".node")].every((node) => { const box = node.getBoundingClientRect();
+        return box.left >= whole.left && box.right <= whole.right && box.top >= whole.top && box.bottom <= whole.bottom; }); }"""
+    assert picture.evaluate(inside)
+    picture.close()
