@@ -15,7 +15,6 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
-#include "core/report_date.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/report/precision.hpp"
@@ -116,7 +115,7 @@ report::AutoReport run_steps(const Console& console, const AutoArguments& argume
 }
 
 Exit run_auto(const Console& console, const AutoArguments& arguments) {
-  static_cast<void>(report_date());  // throws for a date that cannot be read
+  html::check_date();
   toolkit::check_plugin_libraries(arguments.libraries);
   toolkit::AutoOptions options = options_of(arguments);
   const DeferInterrupts defer(true);

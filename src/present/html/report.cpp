@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/atomic_file.hpp"
+#include "core/report_date.hpp"
 #include "present/html/layout.hpp"
 #include "present/html/viewer.hpp"
 
@@ -364,7 +365,10 @@ std::string html_of(const Report& report) {
 
 std::filesystem::path json_beside(const std::filesystem::path& page) { return page.string() + ".json"; }
 
+void check_date() { static_cast<void>(report_date()); }
+
 void check_writable(const std::filesystem::path& page) {
+  check_date();
   const AtomicFile html(page);
   const AtomicFile json(json_beside(page));
 }

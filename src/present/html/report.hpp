@@ -239,7 +239,10 @@ struct Report {
 
 /// Returns the path of the JSON file of a page: "page.html.json" for "page.html".
 [[nodiscard]] std::filesystem::path json_beside(const std::filesystem::path& page);
-/// Throws Error if the page or its JSON file cannot be written. Commands call it before long work.
+/// Throws Error if SOURCE_DATE_EPOCH has a date that cannot be read. Commands call it before long work.
+void check_date();
+/// Throws Error if the page or its JSON file cannot be written, and as check_date() does. Commands call it before long
+/// work.
 void check_writable(const std::filesystem::path& page);
 /// Writes the page and its JSON file. Each file is written completely or not at all.
 void write(const Report& report, const std::filesystem::path& page);
