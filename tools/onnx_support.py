@@ -70,6 +70,20 @@ conversion lists the cost of each rewrite: layers, operations and elements writt
 {table}
 A node that does not meet the condition in the last column stays unchanged, and `graft convert --explain` reports why.
 
+TensorRT computes sizes from shapes, and from inputs of the network in i32 and i64. A size that is computed from another
+input, or by an If, passes through a CumSum over an axis of size 1, which changes nothing: TensorRT reads the result when
+the engine runs. A Range whose largest limit follows from a mask becomes a Slice of all its numbers, because TensorRT needs
+a bound of its length.
+
+## Tensors of u8
+
+TensorRT accepts u8 only from an input of the network into Cast, and from Cast to an output of the network. The pass
+`widen_bytes` computes u8 tensors between other nodes in another type: in the type to which all readers cast them if they
+are only moved (Transpose, Slice, Concat, Gather, Pad ...), otherwise in i32. Sums, differences and products are taken
+modulo 256 where they may leave the range of u8, as are numbers that are cast to u8. A Resize computes in f32; with mode
+`linear` it cuts off fractions, as ONNX Runtime does. A cubic Resize of u8, and u8 tensors that a Loop or Scan hands from
+iteration to iteration, stay unchanged. Quantized tensors, which have a scale, are not rewritten by this pass.
+
 ## ONNX's own tests
 
 The table counts the operator tests in the `onnx` package ({version}) whose model is one node with tensors. Parameters

@@ -520,32 +520,36 @@ def advice_of(graft, model, tmp_path):
 
 
 def test_advice_names_the_cut_only_where_the_network_can_be_cut(graft, tmp_path):
-    alone = forget_gate(tmp_path / "alone.onnx")
+    pool = node("MaxRoiPool", ["t", "r"], ["y"], pooled_shape=[2, 2])
+    regions = {"r": np.array([[0, 1, 1, 5, 5]], np.float32)}
+    alone = save(tmp_path / "alone.onnx", [pool], [("t", [1, 2, 8, 8])], [("y", None)], regions)
     for advice in advice_of(graft, alone, tmp_path):
         assert "--cut" not in advice
         assert "write an operator" in advice
-    rng = np.random.default_rng(0)
-    weights = {
-        "w": rng.normal(size=(1, 12, 4)).astype(np.float32),
-        "r": rng.normal(size=(1, 12, 3)).astype(np.float32),
-        "m": rng.normal(size=(4, 4)).astype(np.float32),
-    }
-    nodes = [node("MatMul", ["x", "m"], ["t"]), node("LSTM", ["t", "w", "r"], ["y"], hidden_size=3, input_forget=1)]
-    after = save(tmp_path / "after.onnx", nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
+    nodes = [node("Exp", ["x"], ["t"]), pool]
+    after = save(tmp_path / "after.onnx", nodes, [("x", [1, 2, 8, 8])], [("y", None)], regions)
     for advice in advice_of(graft, after, tmp_path):
         assert "graft convert --cut leaves the node to the host; or write an operator" in advice
 
 
 def test_advice_says_why_convert_does_not_rewrite_a_node(graft, tmp_path):
-    nodes = [node("LpPool", ["x"], ["y"], p=3, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 8, 8])], [("y", None)], opset=18)
+    rng = np.random.default_rng(0)
+    weights = [constant(n, rng.normal(size=(1, 12, size)).astype(np.float32)) for n, size in (("w", 4), ("r", 3))]
+    activations = ["Tanh", "Tanh", "Tanh"]
+    nodes = [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3, input_forget=1, activations=activations)]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [5, 2, 4])], [("y", [5, 1, 2, 3])], weights)
     for advice in advice_of(graft, model, tmp_path):
-        assert "layers that TensorRT has: ceil_mode rounds the number of its windows up" in advice
+        assert "layers that TensorRT has: the activation of its gates is Tanh" in advice
 
 
 def test_advice_of_convert_says_what_is_left_to_do(graft, tmp_path):
-    """No rule covers these two Casts, and no pass rewrites them."""
-    model = u8_between_casts(tmp_path / "m.onnx")
+    """No rule covers i16 between two Casts, and no pass rewrites it."""
+    nodes = [
+        node("Greater", ["x", "zero"], ["b"]),
+        node("Cast", ["b"], ["i"], to=TensorProto.INT16),
+        node("Cast", ["i"], ["y"], to=FLOAT),
+    ]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4])], [("y", [2, 4])], {"zero": np.float32(0)})
     told = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET, "--json").json
     advice = [each["advice"] for each in told["unsupported"]]
     advice += [each["advice"] for each in graft("inspect", model, *TARGET, "--json").json["nodes"] if each["advice"]]

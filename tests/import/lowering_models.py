@@ -501,6 +501,13 @@ def recurrent_layout(rng):
     return sample(op, arguments, outputs, 8 * F32, hidden_size=hidden, direction=direction, layout=1)
 
 
+def boolean_blocks(rng):
+    x = ("open", rng.integers(0, 2, (2, 8, 4, 6)).astype(bool))
+    if rng.integers(2):
+        return sample("SpaceToDepth", [x], [BOOL], blocksize=2)
+    return sample("DepthToSpace", [x], [BOOL], blocksize=2, mode=str(pick(rng, "DCR", "CRD")))
+
+
 def coupled_gates(rng):
     direction = pick(rng, "forward", "reverse", "bidirectional")
     directions = 2 if direction == "bidirectional" else 1
@@ -539,7 +546,7 @@ LOWERED = {f.__name__: f for f in (
     deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, coupled_gates,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, boolean_blocks, coupled_gates,
     einsum_capitals, vector_times_matrices,
 )}  # fmt: skip
 

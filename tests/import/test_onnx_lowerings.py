@@ -14,6 +14,7 @@ from program import run_program
 
 TOOL = pathlib.Path(os.environ["GRAFT_BUILD_DIR"]) / "tests" / "convert_tool"
 SEEDS = range(6)
+BLOCKS = ("DepthToSpace", "SpaceToDepth")
 SUPPORT = pathlib.Path(__file__).resolve().parents[1] / "support"
 
 
@@ -75,7 +76,7 @@ def test_a_lowered_node_gives_the_numbers_of_onnx(samples, name):
     assert any(what == "lowered" and of == op for what, of, _ in lines), lines
     types = [node.op_type for node in converted.graph.node]
     # These operators remain in another form.
-    if op not in ("TopK", "ScatterND", "ScatterElements", "LSTM", "GRU", "RNN", "Einsum", "MatMul"):
+    if op not in ("TopK", "ScatterND", "ScatterElements", "LSTM", "GRU", "RNN", "Einsum", "MatMul") + BLOCKS:
         assert op not in types
     onnx.checker.check_model(converted)
     check_same(run(converted, one.feeds), run(one.model, one.feeds), one.limit)
@@ -175,7 +176,7 @@ def test_node_tests_with_constant_parameters(tmp_path):
     assert not wrong, "\n".join(wrong)
     # For the other operators, ONNX has no test of one node with constant parameters in a form that TensorRT refuses.
     others = {"TopK", "NonZero", "MelWeightMatrix", "Cast", "SequenceAt", "ConcatFromSequence", "SequenceLength"}
-    others |= {"Einsum", "Loop", "NonMaxSuppression"}
+    others |= {"Einsum", "Loop", "NonMaxSuppression", *BLOCKS}
     others.add("CumProd")  # ONNX's tests are in f64, which TensorRT does not support
     assert lowered - fired <= others
 

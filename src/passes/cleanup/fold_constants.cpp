@@ -236,8 +236,23 @@ std::optional<Shape> selected_dimensions(const onnx::Node& node, const ProvenSha
   return selected;
 }
 
-/// Returns the result of a Shape node, or of a node that selects dimensions from it, if all these dimensions are fixed.
+/// Returns the number of elements of a tensor, or nothing if a size is dynamic or the number exceeds 53 bits.
+std::optional<std::int64_t> count_elements(const Shape& shape) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  std::int64_t count = 1;
+  for (const Dim& dim : shape) {
+    if (!dim.is_constant() || __builtin_mul_overflow(count, dim.value(), &count) || count > most) return std::nullopt;
+  }
+  return count;
+}
+
+/// Returns the result of a Shape or Size node, or of a node that selects dimensions from it, if all these dimensions
+/// are fixed.
 std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
+  const Shape* counted = node.is("Size") && node.input(0) != nullptr ? shapes.of(*node.input(0)) : nullptr;
+  if (const auto count = counted == nullptr ? std::nullopt : count_elements(*counted)) {
+    return onnx::TensorData::from_numbers(onnx::ElementType::i64, {}, {static_cast<double>(*count)});
+  }
   std::optional<Shape> dimensions = dimensions_of(&node, shapes);
   if (!dimensions) dimensions = selected_dimensions(node, shapes);
   if (!dimensions) return std::nullopt;

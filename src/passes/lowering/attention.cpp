@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 
+#include "onnx/known_sizes.hpp"
 #include "passes/lowering/lowering.hpp"
 #include "passes/lowering/refused_forms.hpp"
 
@@ -41,7 +42,7 @@ class AttentionWriter {
 
   std::optional<Replacement> write() {
     using enum onnx::ElementType;
-    const Shape* q_shape = site_.shape(0);
+    const Shape* q_shape = shape_of(0);
     if (q_shape == nullptr || !site_.is_real(0))
       return site_.no("its queries must have a known rank and the type f32, f16 or bf16");
     rank_ = q_shape->size();
@@ -101,14 +102,26 @@ class AttentionWriter {
   }
 
  private:
+  /// Returns the shape of an input. No shape is proven for a tensor that a Loop hands to its body: it has the shape
+  /// that the body declares.
+  [[nodiscard]] const Shape* shape_of(std::size_t input) const {
+    const onnx::Value* value = node_.input(input);
+    const Shape* proven = site_.shape(input);
+    return proven == nullptr && value != nullptr && value->shape ? &*value->shape : proven;
+  }
+  [[nodiscard]] std::optional<std::int64_t> size_of(std::size_t input, std::int64_t axis) const {
+    const Shape* shape = shape_of(input);
+    return shape == nullptr ? std::nullopt : onnx::known_size(*shape, axis);
+  }
+
   bool read_heads() {
-    const auto q_last = site_.size(0, -1);
-    const auto k_last = site_.size(1, -1);
-    const auto v_last = site_.size(2, -1);
+    const auto q_last = size_of(0, -1);
+    const auto k_last = size_of(1, -1);
+    const auto v_last = size_of(2, -1);
     if (!q_last || !k_last || !v_last) return false;
     if (rank_ == 4) {
-      q_heads_ = site_.size(0, 1).value_or(0);
-      kv_heads_ = site_.size(1, 1).value_or(0);
+      q_heads_ = size_of(0, 1).value_or(0);
+      kv_heads_ = size_of(1, 1).value_or(0);
       q_size_ = *q_last;
       k_size_ = *k_last;
       v_size_ = *v_last;

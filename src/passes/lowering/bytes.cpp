@@ -14,9 +14,9 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "onnx/branches.hpp"
@@ -454,45 +454,44 @@ void widen_constants_of_branches(const Group& group, ElementType type) {
   }
 }
 
-/// Rewrites the first group that TensorRT refuses and that can be rewritten, and returns whether there was one. `seen`
-/// holds the names of tensors that are not tried again.
-bool widen_first(Rewriter& rewriter, std::unordered_set<std::string>& seen) {
-  for (Graph* graph : rewriter.graphs()) {
-    for (Value* value : graph->values()) {
-      if (!is_refused(*value) || seen.contains(value->name)) continue;
-      const Group group(*value);
-      for (const Value* each : group.values()) seen.insert(each->name);
-      if (const auto obstacle = group.find_obstacle()) {
-        if (is_quantized(*obstacle->node)) continue;  // not a picture or a mask
-        rewriter.near_miss("u8 tensors in another type",
-                           {.node = obstacle->node, .matched_nodes = 1, .pattern_nodes = 1, .reason = obstacle->why});
-        continue;
-      }
-      const ElementType type = group.type();
-      Rewriter::Subject subject;
-      for (const Node* node : group.nodes()) subject.nodes.push_back(ref_of(*node));
-      rewriter.record(std::move(subject), fmt::format("the same nodes in {}", to_string(type)),
-                      "TensorRT accepts u8 only from an input of the network into Cast, and from Cast to an output",
-                      fmt::format("by definition: {} holds every integer from 0 to 255, and results outside of this "
-                                  "range are taken modulo 256",
-                                  to_string(type)));
-      Widener(group, type).run();
-      widen_constants_of_branches(group, type);
-      return true;
-    }
+/// Rewrites the group of a tensor unless a node of the group prevents it, and returns whether it did.
+bool widen(Rewriter& rewriter, const Group& group) {
+  if (const auto obstacle = group.find_obstacle()) {
+    if (is_quantized(*obstacle->node)) return false;  // not a picture or a mask
+    rewriter.near_miss("u8 tensors in another type",
+                       {.node = obstacle->node, .matched_nodes = 1, .pattern_nodes = 1, .reason = obstacle->why});
+    return false;
   }
-  return false;
+  const ElementType type = group.type();
+  Rewriter::Subject subject;
+  for (const Node* node : group.nodes()) subject.nodes.push_back(ref_of(*node));
+  rewriter.record(std::move(subject), fmt::format("the same nodes in {}", to_string(type)),
+                  "TensorRT accepts u8 only from an input of the network into Cast, and from Cast to an output",
+                  fmt::format("by definition: {} holds every integer from 0 to 255, and results outside of this range "
+                              "are taken modulo 256",
+                              to_string(type)));
+  Widener(group, type).run();
+  widen_constants_of_branches(group, type);
+  return true;
 }
 
 }  // namespace
 
 void widen_bytes(Rewriter& rewriter) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
-  std::unordered_set<std::string> seen;
-  while (widen_first(rewriter, seen)) {
-    rewriter.end();
-    onnx::infer_shapes(rewriter.model());
+  bool widened = false;
+  std::unordered_set<const Value*> seen;
+  for (Graph* graph : rewriter.graphs()) {
+    for (Value* value : graph->values()) {
+      if (seen.contains(value) || !is_refused(*value)) continue;
+      const Group group(*value);
+      seen.insert(group.values().begin(), group.values().end());
+      widened = widen(rewriter, group) || widened;
+    }
   }
+  if (!widened) return;
+  rewriter.end();
+  onnx::infer_shapes(rewriter.model());
 }
 
 }  // namespace graft::passes

@@ -110,7 +110,9 @@ class AxisWriter {
 
 std::optional<Replacement> lower_cubic_resize(Site& site) {
   const onnx::Node& node = site.node();
-  const Shape* shape = site.shape(0);
+  // No shape is proven after a Loop. Its results have the rank that its body declares.
+  const std::optional<Shape>& declared = node.input(0)->shape;
+  const Shape* shape = site.shape(0) == nullptr && declared ? &*declared : site.shape(0);
   if (shape == nullptr || !site.is_real(0))
     return site.no("its input must have a known rank and the type f32, f16 or bf16");
   const onnx::Interpolation how = onnx::interpolation_of(node);

@@ -7,6 +7,7 @@
 //   CumProd(x)           becomes   products with the elements 1, 2, 4 ... positions before
 //   Det(x)               becomes   the sum of products of a small matrix
 //   ReduceMax(x)         becomes   Greater(ReduceMax(Cast(x)), 0), for booleans
+//   DepthToSpace(x)      becomes   Cast(DepthToSpace(Cast(x))), for booleans; SpaceToDepth likewise
 //   BitShift(x, n)       becomes   a product or a quotient with a power of two
 //   BitwiseAnd(x, y)     becomes   quotients and remainders by powers of two; BitwiseOr, Xor and Not follow from it
 #include <fmt/format.h>

@@ -182,9 +182,10 @@ bool has_size_from_data(const Node& node) {
   const std::vector<std::size_t> inputs = size_inputs(node);
   return std::any_of(inputs.begin(), inputs.end(), [&](std::size_t index) {
     const Value* size = node.input(index);
-    if (size == nullptr || size->constant()) return false;
-    const Search search = find_data_of_size(*size);
-    return search.found != nullptr && find_loop(*search.found) == nullptr;
+    const Value* source = size == nullptr || size->constant() ? nullptr : find_data_of_size(*size).found;
+    if (source == nullptr || find_loop(*source) != nullptr) return false;
+    // TensorRT may decide the If itself, from the symbols of the sizes.
+    return source->producer == nullptr || find_condition(*source->producer) != Condition::undecided;
   });
 }
 
