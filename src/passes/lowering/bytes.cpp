@@ -90,7 +90,8 @@ Handling handling_of(const Node& node) {
   if (onnx::is_any_of(node, {"Add", "Sub", "Mul"})) return Handling::wraps;
   if (has_trait(node, onnx::trait::compares) || onnx::is_any_of(node, {"ArgMax", "ArgMin", "Shape", "Size", "NonZero"}))
     return Handling::reads;
-  return has_trait(node, onnx::trait::moves_data) ? Handling::moves : Handling::unknown;
+  const bool moves = has_trait(node, onnx::trait::moves_data) && !has_trait(node, onnx::trait::sized_by_data);
+  return moves ? Handling::moves : Handling::unknown;
 }
 
 /// Returns whether ONNX Runtime runs a node of a group in f16 and bf16.
