@@ -23,8 +23,11 @@ def inputs_of_indices(op):
     return [name for port, name in enumerate(example_of(op)["inputs"]) if is_of_indices(op, port)]
 
 
-def has_indices_as_output(op):
-    return is_of_indices(op, next(port for port, info in enumerate(op["ports"]) if info["output"]))
+def type_of_output(op):
+    """Returns the type of the first output, by the names of ONNX's text form and of TensorProto."""
+    port = next(port for port, info in enumerate(op["ports"]) if info["output"])
+    types = {"i32": ("int32", "INT32"), "i64": ("int64", "INT64")}
+    return types.get(op["type_rows"][0][port]["dtype"], ("float", "FLOAT"))
 
 
 def onnx_text(op):
@@ -38,7 +41,7 @@ def onnx_text(op):
     inputs = ", ".join(
         tensor(name, shape, "int64" if name in indices else "float") for name, shape in example["inputs"].items()
     )
-    output = tensor("y", example["output"], "int64" if has_indices_as_output(op) else "float")
+    output = tensor("y", example["output"], type_of_output(op)[0])
     attributes = ", ".join(f"{name} = {json.dumps(held)}" for name, held in example["attributes"].items())
     return (
         f'<ir_version: 8, opset_import: ["" : {OPSET}, "{op["domain"]}" : {op["version"]}]>\n'
@@ -51,7 +54,7 @@ def onnx_text(op):
 def python_text(op):
     """Returns a script that writes example.onnx."""
     example = example_of(op)
-    output_type = "INT64" if has_indices_as_output(op) else "FLOAT"
+    output_type = type_of_output(op)[1]
     indices = ", ".join(f'"{name}": TensorProto.INT64' for name in inputs_of_indices(op))
     types = f"types = {{{indices}}}\n" if indices else ""
     type_of = "types.get(name, TensorProto.FLOAT)" if indices else "TensorProto.FLOAT"

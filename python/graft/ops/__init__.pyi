@@ -354,6 +354,57 @@ def non_max_suppression(
     Source: ONNX NonMaxSuppression 11
     """
 
+def combined_non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    anchors: Array | None = None,
+    *,
+    score_threshold: float = 0.5,
+    iou_threshold: float = 0.5,
+    max_output_boxes: int = 100,
+    max_output_boxes_per_class: int = -1,
+    pad_per_class: int = 0,
+    top_k: int = 4096,
+    top_k_per_class: int = 0,
+    background_class: int = -1,
+    class_agnostic: int = 0,
+    score_activation: int = 0,
+    box_coding: int = 0,
+    pixel_boxes: int = 0,
+    clip_boxes: int = 0,
+    empty_class: int = 0,
+    out: Array | None = None,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """A candidate is a class of a box with a score of at least score_threshold. Candidates of an item are visited in the order of decreasing scores, and become detections. A candidate is skipped if its intersection with a detection of the same class is more than iou_threshold of their union; with class_agnostic, with any detection. Only the top_k candidates with the highest scores are visited. Of equal scores, the first box comes first, and then its first class; with top_k_per_class, the first class, and then its first box. The item ends after max_output_boxes detections; the places after the last detection are 0. A NaN is not a candidate.
+
+    Tensors:
+        boxes: the boxes in the format of box_coding, for all classes (also N,boxes,1,4) or for each class; with anchors, their encoded offsets (N,boxes,4 or N,boxes,classes,4)
+        scores: the scores of each class of each box (also N,boxes,classes,1) (N,boxes,classes)
+        anchors: boxes that `boxes` refines. Corners are sums of both inputs, each with its lower corner first. A center is box * anchor size + anchor center, and a size is anchor size * exp(box) (N,boxes,4 or 1,boxes,4)
+
+    Attributes:
+        score_threshold: the lowest score of a candidate
+        iou_threshold: the largest allowed overlap of two detections of a class
+        max_output_boxes: the maximum number of detections of an item (at least 1 and at most 2.14748e+09)
+        max_output_boxes_per_class: the maximum number of detections of a class; without a limit if it is -1 or 0 (at least -1 and at most 2.14748e+09)
+        pad_per_class: 1 reduces max_output_boxes to the product of max_output_boxes_per_class and the number of classes, if the product is smaller (at least 0 and at most 1)
+        top_k: the maximum number of candidates that are visited; without a limit if it is -1 or 0 (at least -1 and at most 2.14748e+09)
+        top_k_per_class: 0 means that top_k limits the candidates of an item, 1 that it limits those of each class (at least 0 and at most 1)
+        background_class: the class that is ignored; -1 if there is none (at least -1 and at most 2.14748e+09)
+        class_agnostic: 1 compares the boxes of all classes with each other (at least 0 and at most 1)
+        score_activation: 1 means that scores are logits: a score is 1 / (1 + exp(-x)) of its input (at least 0 and at most 1)
+        box_coding: the format of boxes and anchors: 0 is x1, y1, x2, y2 of two opposite corners; 1 is x, y of the center, width, height. Both axes may be exchanged (at least 0 and at most 1)
+        pixel_boxes: 1 means that boxes include the pixels of both corners, so a width is x2 - x1 + 1 (at least 0 and at most 1)
+        clip_boxes: 1 clips the coordinates of detections to the range from 0 to 1 (at least 0 and at most 1)
+        empty_class: the class and the index in the places after the last detection: 0 or -1 (at least -1 and at most 0)
+
+    Returns num_detections (N,1): the number of detections of each item, detection_boxes (N,detections,4): the corners x1, y1, x2, y2 of the detections, detection_scores (N,detections): the scores of the detections, detection_classes (N,detections): the classes of the detections, detection_indices (N,detections): the index of each detection's box among the boxes of its item; class * boxes + box if each class has its own boxes
+
+    Types: boxes f32 scores f32 anchors f32 num_detections i32 detection_boxes f32 detection_scores f32 detection_classes i32 detection_indices i32; boxes f16 scores f16 anchors f16 num_detections i32 detection_boxes f16 detection_scores f16 detection_classes i32 detection_indices i32
+
+    Source: TensorFlow CombinedNonMaxSuppression; NVIDIA's descriptions of EfficientNMS_TRT and BatchedNMS_TRT
+    """
+
 def region_align(
     x: Array,
     rois: Array,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/plugin_form.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/faults.hpp"
 #include "onnx/functions.hpp"
@@ -135,6 +136,16 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
+/// Returns whether nodes around an operator compute the outputs of a plugin in the model.
+bool has_plugins_with_own_outputs(const onnx::Model& model) {
+  bool found = false;
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    const DropIn* drop_in = find_operator_for(node).drop_in;
+    found = found || (drop_in != nullptr && has_own_outputs(drop_in->plugin_name));
+  });
+  return found;
+}
+
 /// Infers the types of inner values if the file does not declare all of them, because the following steps depend on
 /// types.
 void infer_missing_types(onnx::Model& model) {
@@ -169,6 +180,7 @@ PreparedModel prepare(const onnx::Model& model, const runtime::CompileOptions& o
     inline_functions(copy);
   } else {
     inline_functions(copy, {.which = onnx::is_plain_call});
+    if (has_plugins_with_own_outputs(copy)) adopt_drop_ins(copy);
   }
   infer_missing_types(copy);
   compute_antialias(copy);
