@@ -201,7 +201,7 @@ def png(pixels):
 
 def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_path):
     """The commands of docs/guide/data.md, on images in folders for their classes."""
-    scale = 255 / IMAGES.max()
+    scale = 255 / float(IMAGES.max())
     pixels = np.rint(IMAGES[:, 0] * scale).astype(np.uint8)
     for i, image in enumerate(pixels):
         file = tmp_path / "images" / str(i % 3) / f"{i:02}.png"
