@@ -190,6 +190,7 @@ def convert(
     release: str = "",
     rules: Path | None = None,
     unroll: int = 1000,
+    quantized: Literal["exact", "symmetric"] = "exact",
     prove: bool = True,
     prove_each: bool = False,
     functions: bool = True,
@@ -215,6 +216,9 @@ def convert(
     rules: a YAML file with your own rewrites (docs/guide/rules.md).
     unroll: the most nodes that one Loop or Scan with a known number of iterations becomes, a copy of its body for each
         iteration; 0: all of them stay.
+    quantized: what becomes of values that the model rounds to u8, or to i8 with a zero point, which TensorRT does not
+        have. `exact` computes the same rounding in f32; `symmetric` rounds to i8 with the zero point 0 and the same
+        range, whose larger steps change the results.
     prove: False applies rewrites without proofs and without running a model.
     prove_each: prove also rewrites that differ from a proven rewrite only in the values of weights.
     functions: False leaves out the ONNX functions of Graft's nodes, which TensorRT's own parser prefers to plugins;

@@ -42,6 +42,7 @@ struct ConvertArguments {
   std::string release;
   std::string plugins = "auto";
   std::int64_t unroll = report::default_unroll;
+  std::string quantized = "exact";
   std::string rules;
   std::string report;
   bool explain = false;
@@ -100,6 +101,7 @@ toolkit::ConvertOptions options_of(const ConvertArguments& arguments) {
   choose_passes(arguments.passes, options);
   options.release = arguments.release;
   options.unroll = arguments.unroll;
+  options.quantized = arguments.quantized == "symmetric" ? report::Quantized::symmetric : report::Quantized::exact;
   return options;
 }
 
@@ -147,6 +149,28 @@ void say_section(const Console& console, const std::string& title, const Table& 
   console.say(table);
 }
 
+/// Prints what became of values that TensorRT does not quantize as the model does, and what the other choice would do.
+void say_quantized(const Console& console, const report::ConvertReport& report) {
+  const auto exact = std::count_if(report.rewrites.begin(), report.rewrites.end(), [](const report::Rewrite& rewrite) {
+    return rewrite.replacement.starts_with("Div, Round, Clip and Mul");
+  });
+  if (report.options.quantized == report::Quantized::exact) {
+    if (exact == 0) return;
+    console.say(fmt::format(
+        "note: {} to u8 or with a zero point, which TensorRT does not have: f32 computes the same rounding, and the "
+        "layers that read the values compute in f32; --quantized symmetric writes i8 with the same range, which "
+        "changes the results (docs/guide/quantized_networks.md)",
+        exact == 1 ? "1 value is rounded" : fmt::format("{} values are rounded", exact)));
+    return;
+  }
+  if (!report.values.report) return;
+  for (const report::ComparedOutput& output : report.values.report->outputs) {
+    if (!output.figures.snr_db) continue;
+    console.say(fmt::format("note: i8 with the same range changes '{}': the signal-to-noise ratio is {:.1f} dB",
+                            output.reference.name, *output.figures.snr_db));
+  }
+}
+
 void say_result(const Console& console, const report::ConvertReport& report, const ConvertArguments& arguments) {
   const bool is_imported = !report.origin.format.empty();
   if (is_imported) {
@@ -177,6 +201,7 @@ void say_result(const Console& console, const report::ConvertReport& report, con
   for (const std::string& warning : report.rejections) console.warn(warning);
   console.say();
   console.say(present::values_text(report));
+  say_quantized(console, report);
   console.say(present::check_text(report));
 }
 
@@ -324,6 +349,14 @@ void add_convert(Program& program) {
                                report::default_unroll))
       ->type_name("NODES")
       ->check(range(0, 1000000));
+  command
+      ->add_option(
+          "--quantized", arguments->quantized,
+          "what becomes of values that the model rounds to u8, or to i8 with a zero point, which TensorRT does "
+          "not have. exact: the same rounding, computed in f32; symmetric: i8 with the zero point 0 and the "
+          "same range, whose larger steps change the results (default: exact)")
+      ->type_name("HOW")
+      ->check(one_of({"exact", "symmetric"}));
   command
       ->add_option("--for", arguments->release,
                    "TensorRT release that the model is for, rtx-1.5 or tensorrt-10.13: nodes that this release is "

@@ -215,6 +215,7 @@ std::int64_t element_count(const onnx::Value& value) {
 
 void add_quantization(const onnx::Node& node, Forms& forms) {
   constexpr std::string_view symmetric =
+      "graft convert replaces it by i8 with zero point 0 where that is exact, and otherwise computes it in f32; or "
       "quantize to i8 with zero point 0 (symmetric) instead; or {} leaves the node to the host";
   using enum onnx::ElementType;
   if (const onnx::Value* value = tensor_of_type(node, {u8})) {

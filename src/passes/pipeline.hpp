@@ -30,6 +30,7 @@ struct ConvertOptions {
   bool has_multi_head_attention = true;
   /// The most nodes that one Loop or Scan with a known number of iterations becomes; 0: none is unrolled.
   std::int64_t unroll = report::default_unroll;
+  Quantized quantized = Quantized::exact;
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
   bool prove_each = false;  ///< Whether rewrites are also proven that differ from a proven one only in weights.
   verify::ProofOptions proof;

@@ -13,6 +13,7 @@ using report::OperatorChoice;
 using report::PassSummary;
 using report::Plugins;
 using report::ProofKind;
+using report::Quantized;
 using report::Rewrite;
 using report::RewriteReport;
 using report::RuleOutcome;

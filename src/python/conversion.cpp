@@ -34,10 +34,16 @@ toolkit::Plugins plugins_of(const std::string& word) {
   throw Error("plugins: found " + word + "; allowed are auto, always and never");
 }
 
+report::Quantized quantized_of(const std::string& word) {
+  if (word == "exact") return report::Quantized::exact;
+  if (word == "symmetric") return report::Quantized::symmetric;
+  throw Error("quantized: found " + word + "; allowed are exact and symmetric");
+}
+
 ConvertReport convert(const toolkit::Model& model, const std::string& plugins, const std::vector<std::string>& only,
                       const std::vector<std::string>& without, const std::string& release,
-                      const std::filesystem::path& rules, std::int64_t unroll, bool prove, bool prove_each,
-                      bool functions, const std::string& engine, bool check, double max_seconds,
+                      const std::filesystem::path& rules, std::int64_t unroll, const std::string& quantized, bool prove,
+                      bool prove_each, bool functions, const std::string& engine, bool check, double max_seconds,
                       const PyShapeRanges& shapes, const std::vector<std::string>& targets,
                       const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
                       const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
@@ -47,6 +53,7 @@ ConvertReport convert(const toolkit::Model& model, const std::string& plugins, c
                                   .release = release,
                                   .rules = rules,
                                   .unroll = unroll,
+                                  .quantized = quantized_of(quantized),
                                   .prove = prove,
                                   .prove_each = prove_each,
                                   .functions = functions,
@@ -90,8 +97,9 @@ void add_conversion(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("convert", convert, "model"_a, nb::kw_only(), "plugins"_a, "only"_a, "without"_a, "release"_a, "rules"_a,
-             "unroll"_a, "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a, "max_seconds"_a, "shapes"_a,
-             "targets"_a, "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(), "cancel"_a.none());
+             "unroll"_a, "quantized"_a, "prove"_a, "prove_each"_a, "functions"_a, "engine"_a, "check"_a,
+             "max_seconds"_a, "shapes"_a, "targets"_a, "plugin_libraries"_a, "tensorrt"_a, "progress"_a.none(),
+             "cancel"_a.none());
   module.def("pass_names", toolkit::pass_names,
              "Returns the names of the passes of graft.convert in the order in which they run.");
 }

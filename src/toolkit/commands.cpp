@@ -58,6 +58,7 @@ std::string rewrite_options(const report::ConvertOptions& options) {
   if (!options.without.empty()) text += fmt::format(" --passes=-{}", fmt::join(options.without, ",-"));
   text += engine_option(options.engine);
   if (options.unroll != report::default_unroll) text += fmt::format(" --unroll {}", options.unroll);
+  if (options.quantized != report::Quantized::exact) text += " --quantized " + to_string(options.quantized);
   if (!options.prove) text += " --no-prove";
   if (options.prove_each) text += " --prove-each";
   if (!options.functions) text += " --no-functions";

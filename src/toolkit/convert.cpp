@@ -97,6 +97,9 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
   return sizes;
 }
 
+/// The signal-to-noise ratio that each output must have where values are rounded to larger steps than in the model.
+constexpr double least_snr_of_symmetric = 20;
+
 /// Compares the values of the converted model with the values of the original. Sets only `values`,
 /// `values_not_compared` and `seconds.compare`, because another thread runs TensorRT on the model at the same time.
 void compare_values(report::ConvertReport& report, const graft::onnx::Model& after, int threads, const Watch& watch) {
@@ -118,6 +121,7 @@ void compare_values(report::ConvertReport& report, const graft::onnx::Model& aft
     // rewrite was proven on many.
     common.seeds = 2;
     common.threads = threads;
+    if (options.quantized == report::Quantized::symmetric) common.snr_db = least_snr_of_symmetric;
     report.values = check_values(before, after, common, options.engine, watch, true);
     report.seconds.compare = seconds_since(start);
   }
@@ -158,6 +162,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
                             largest_unroll));
   }
   inner.unroll = options.unroll;
+  inner.quantized = options.quantized;
   if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
   inner.has_multi_head_attention = inspect::has_multi_head_attention(conversion.rules_release());
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");

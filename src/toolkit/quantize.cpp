@@ -16,7 +16,11 @@
 #include "graft/toolkit/files.hpp"
 #include "onnx/check_operators.hpp"
 #include "onnx/count_nodes.hpp"
+#include "onnx/node_ref.hpp"
 #include "onnx/onnx_io.hpp"
+#include "onnx/shape_inference.hpp"
+#include "passes/lowering/refused_forms.hpp"
+#include "passes/pipeline.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/checks.hpp"
@@ -145,16 +149,71 @@ void write(QuantizeReport& report, const QuantizeOptions& options) {
   if (report.check) report.check->command = check_command(report, options);
 }
 
+std::size_t count_nodes(const onnx::Model& model, bool (*counts)(const onnx::Node&)) {
+  std::size_t count = 0;
+  model.graph().for_each_node([&](const onnx::Node& node) { count += counts(node) ? 1 : 0; });
+  return count;
+}
+
+/// Returns whether TensorRT refuses a node that scales, or computes with, quantized integers.
+bool is_refused(const onnx::Node& node) {
+  if (!passes::is_quantized_operator(node)) return false;
+  const bool scales = node.is("QuantizeLinear") || node.is("DequantizeLinear");
+  return !scales || passes::is_refused_quantization(node);
+}
+
+/// Throws Error for a node that TensorRT refuses although the model was converted, with the reason.
+void refuse_rest(const onnx::Model& model, const report::RewriteReport& report) {
+  model.graph().for_each_node([&](const onnx::Node& node) {
+    if (!is_refused(node)) return;
+    std::string reason;
+    for (const report::NearMiss& miss : report.near_misses) {
+      if (miss.node == onnx::ref_of(node)) reason = ": " + miss.reason;
+    }
+    throw Error(fmt::format(
+        "{}: {} is quantized in a form that TensorRT does not take and that cannot be replaced{}\nQuantize the model "
+        "before it was quantized, or quantize it to i8 with the zero point 0",
+        model.source, onnx::describe(node), reason));
+  });
+}
+
+/// Returns a model that is quantized already with the nodes that TensorRT refuses replaced, as `convert` does. Adds
+/// notes on this. Throws Error if such a node cannot be replaced.
+Model replace_refused(const Model& given, Work& work, std::vector<std::string>& notes) {
+  onnx::Model model = model_of(given).clone();
+  onnx::infer_shapes(model);
+  const std::size_t quantized = count_nodes(model, passes::is_quantized_operator);
+  if (quantized == 0) return given;
+  notes.push_back(
+      fmt::format("the model is already quantized: {} of its nodes scale or compute with integers", quantized));
+  const std::size_t refused = count_nodes(model, is_refused);
+  if (refused == 0) return given;
+  passes::ConvertOptions options;
+  options.prove = false;
+  options.only = {"inline_functions", "upgrade_opset",     "remove_dead",      "fold_constants",
+                  "lower_to_native",  "remove_identities", "merge_equal_nodes"};
+  const report::RewriteReport report = passes::convert(work.engine(), model, options);
+  refuse_rest(model, report);
+  notes.push_back(fmt::format(
+      "TensorRT does not take {} of these nodes; they were replaced by i8 with the zero point 0, by constants, or by "
+      "layers in f32 that round alike",
+      refused));
+  return ModelAccess::make(std::move(model), ModelAccess::frozen_sizes_of(given), ModelAccess::origin_of(given));
+}
+
 /// Quantizes a model. `options` have been checked.
 QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& options) {
   Work work(options.watch, options.engine);
   return work.run([&] {
     check_nodes(model_of(model));
+    std::vector<std::string> notes;
+    const Model taken = replace_refused(model, work, notes);
     const GivenData data{
         .files = options.data_files,
         .tensors = to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)))};
-    QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(model, options, data, work)
-                                                          : quantize_types(model, options, data, work);
+    QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(taken, options, data, work)
+                                                          : quantize_types(taken, options, data, work);
+    report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
     report.file = model.source();
     report.weight_bytes_before = onnx::bytes_of_weights(model_of(model));
     report.weight_bytes = onnx::bytes_of_weights(model_of(report.model));

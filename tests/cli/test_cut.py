@@ -161,10 +161,10 @@ def test_nodes_that_tensorrt_computes_wrongly_are_not_called_nodes_that_it_does_
     """TensorRT takes the u8 of a quantization for i8, without a message."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["rows"]),
-        helper.make_node("QuantizeLinear", ["rows", "scale", "zero"], ["steps"]),
-        helper.make_node("DequantizeLinear", ["steps", "scale", "zero"], ["y"]),
+        helper.make_node("QuantizeLinear", ["rows", "scale", "zero"], ["steps"], axis=1, block_size=2),
+        helper.make_node("DequantizeLinear", ["steps", "scale", "zero"], ["y"], axis=1, block_size=2),
     ]
-    constants = {"w": weights(6, 8), "scale": np.float32(0.1), "zero": np.uint8(0)}
+    constants = {"w": weights(6, 8), "scale": np.full((4, 4), 0.1, np.float32), "zero": np.zeros((4, 4), np.uint8)}
     model = save(tmp_path / "m.onnx", nodes, [("x", [4, 6])], [("y", [4, 8])], constants)
     said = " ".join(graft("inspect", model).out.split())
     assert "one for the host with 2 nodes that TensorRT computes wrongly" in said

@@ -59,7 +59,7 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     found = {verdict: set() for verdict in ("unsupported", "plugin", "lowered")}
     for name, node in verdicts(answer).items():
         found.setdefault(node["verdict"], set()).add(name)
-    assert found["lowered"] == {"DynamicQuantizeLinear", "Mod", "SwiGLU"}
+    assert found["lowered"] == {"DynamicQuantizeLinear", "Mod", "QuantizeLinear", "SwiGLU"}
     # TensorRT supports these forms of the others: they scatter without a reduction, and K is 1.
     assert found["plugin"] == computed & set(bare) - {"ScatterElements", "ScatterND", "TopK"}
     have_computed_parameters = {"STFT", "Unsqueeze"}
@@ -84,8 +84,6 @@ def test_a_node_that_tensorrt_builds_and_computes_wrongly_is_not_native(graft, t
 
 
 WRONG_FORMS = {
-    "u8": [("QuantizeLinear", "x s u", {}), ("DequantizeLinear", "y s u", {})],
-    "u8 by default": [("QuantizeLinear", "x s", {}), ("DequantizeLinear", "y s", {})],
     "SAME_UPPER": [("ConvTranspose", "x w", dict(auto_pad="SAME_UPPER", output_shape=[15, 15], strides=[2, 2]))],
     "SAME_LOWER": [("ConvTranspose", "x w", dict(auto_pad="SAME_LOWER", output_shape=[15, 15], strides=[2, 2]))],
     "VALID": [("ConvTranspose", "x w", dict(auto_pad="VALID", output_shape=[15, 15], strides=[2, 2]))],
@@ -128,12 +126,12 @@ def output_of_network(model):
 
 @pytest.mark.parametrize("form", WRONG_FORMS)
 def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, tmp_path, form):
-    """ONNX Runtime's output has other sizes than TensorRT's; where the type is u8, TensorRT's is i8."""
+    """ONNX Runtime's output has other sizes than TensorRT's."""
     model = special_form(tmp_path / "m.onnx", WRONG_FORMS[form])
     (truth,) = session_of(model).run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})
-    assert (output_of_network(model) == truth.shape) == form.startswith("u8")
+    assert output_of_network(model) != truth.shape
     answer = graft("inspect", model, "--target", "sm120", "--json", code=1)
-    advised = "i8 with zero point 0" if form.startswith("u8") else "explicit pads"
+    advised = "explicit pads"
     for found in answer.json["nodes"]:
         assert found["verdict"] == "unsupported"
         assert found["cause"] == "computed wrongly"
@@ -145,6 +143,20 @@ def test_a_form_that_tensorrt_builds_with_other_results_stays_a_finding(graft, t
     wrong = built.json["computed_wrongly"]
     assert len(wrong) == len(answer.json["nodes"])
     assert all(advised in node["advice"] for node in wrong)
+
+
+@pytest.mark.parametrize("names", ["x s u", "x s"])
+def test_u8_that_tensorrt_reads_as_i8_is_replaced(graft, tmp_path, names):
+    rows = [("QuantizeLinear", names, {}), ("DequantizeLinear", names.replace("x", "y"), {})]
+    model = special_form(tmp_path / "m.onnx", rows)
+    for found in graft("inspect", model, "--target", "sm120", "--json", code=1).json["nodes"]:
+        assert found["verdict"] == "lowered"
+        assert "computes wrong values" in found["reason"]
+    assert graft("convert", model, "-o", tmp_path / "c.onnx", "--target", "sm120").code == 0
+    built = graft("build", model, "-o", tmp_path / "m.engine", "--target", "sm120", "--json")
+    assert built.code == 1, "the engine computes something else than the model says"
+    assert all(node["advice"].startswith("graft convert replaces it") for node in built.json["computed_wrongly"])
+    assert len(built.json["computed_wrongly"]) == 2
 
 
 WITHOUT_RULE = {
@@ -522,7 +534,7 @@ def test_what_is_in_training_mode_is_exported_for_evaluation(graft, tmp_path, op
 
 
 @pytest.mark.parametrize(("kind", "zero"), [(TensorProto.UINT8, 120), (TensorProto.INT8, 3)])
-def test_what_is_quantized_asymmetrically_is_quantized_to_i8_with_zero_point_0(graft, tmp_path, kind, zero):
+def test_what_is_quantized_asymmetrically_is_lowered(graft, tmp_path, kind, zero):
     constants = [
         helper.make_tensor("scale", TensorProto.FLOAT, [], [0.1]),
         helper.make_tensor("zero", kind, [], [zero]),
@@ -534,8 +546,7 @@ def test_what_is_quantized_asymmetrically_is_quantized_to_i8_with_zero_point_0(g
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4])], [("y", [2, 4])], constants, opset=18)
     judged = verdicts(graft("inspect", model, "--json"))
     for name in ("q", "d"):
-        assert judged[name]["verdict"] == "unsupported", judged[name]
-        assert judged[name]["advice"].startswith("quantize to i8 with zero point 0 (symmetric) instead")
+        assert judged[name]["verdict"] == "lowered", judged[name]
 
 
 @pytest.mark.parametrize(("count", "verdict"), [(5, "lowered"), (4, "native")])

@@ -500,9 +500,9 @@ def test_branches_and_quantized_parts_stay(graft, tmp_path):
     then = subgraph([node("Neg", "r", "a")], [], [("a", [2, 4])])
     other = subgraph([node("Abs", "r", "b")], [], [("b", [2, 4])])
     nodes = [node("Relu", "x", "r"), node("If", "c", "i", then_branch=then, else_branch=other)]
-    nodes += [node("QuantizeLinear", "i s", "q"), node("DequantizeLinear", "q s", "d"), node("MatMul", "d w", "m")]
+    nodes += [node("QuantizeLinear", "i s z", "q"), node("DequantizeLinear", "q s z", "d"), node("MatMul", "d w", "m")]
     nodes.append(node("Tanh", "m", "y"))
-    weights = [constant("s", 0.05), weight("w", 4, 3)]
+    weights = [constant("s", 0.05), constant("z", 0, np.int8), weight("w", 4, 3)]
     model = save(tmp_path / "m.onnx", nodes, [("x", [2, 4]), ("c", TensorProto.BOOL, [])], [("y", [2, 3])], weights)
     out = tmp_path / "o.onnx"
     result = quantize(graft, model, out)

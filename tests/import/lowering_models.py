@@ -648,7 +648,7 @@ def near_misses():
     half = image.astype(np.float16)
     q64 = real(rng, 1, 2, 16, 64)
     unsigned = np.arange(12, dtype=np.uint8).reshape(3, 4)
-    long_sum = bytes_of(rng, np.uint8, 2, 32, 3, 3)
+    long_sum = np.full((2, 80, 3, 3), 255, np.uint8)
     recurrent = [real(rng, 4, 1, 3), constant(real(rng, 1, 2, 3), np.float32), constant(real(rng, 1, 2, 2), np.float32)]
     return {
         "recurrent_with_time_first": (sample("RNN", recurrent, [FLOAT], hidden_size=2, layout=0), ""),
@@ -749,7 +749,7 @@ def near_misses():
             "nonpad_kv_seqlen",
         ),
         "conv_integer_beyond_f32": (
-            sample("ConvInteger", [bytes_of(rng, np.uint8, 1, 32, 5, 5), ("constant", long_sum)], [INT32]),
+            sample("ConvInteger", [bytes_of(rng, np.uint8, 1, 160, 5, 5), ("constant", long_sum)], [INT32], group=2),
             "2^24",
         ),
         "affine_grid_of_an_input": (

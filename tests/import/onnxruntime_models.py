@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from lowering_models import FLOAT, FLOAT16, INT32, TYPES, constant, pick, real, sample
+from onnx import helper
 from onnx_judges import run_onnxruntime
 
 DOMAIN = "com.microsoft"
@@ -380,6 +381,84 @@ def matmul_integer_to_float(rng):
     return one("MatMulIntegerToFloat", [a, fixed(w), scale_of(rng), scale_of(rng), *zeros, bias], limit=1e-5)
 
 
+def qlinear_softmax(rng):
+    x, zero = bytes_and_zero(rng, *shape_of(rng))
+    zero_of_y = fixed(np.array(0 if x.dtype == np.uint8 else -128, x.dtype))
+    inputs = [open_or_fixed(rng, x), scale_of(rng), zero(), fixed(np.array(1 / 256, np.float32)), zero_of_y]
+    made = qlinear("QLinearSoftmax", inputs, x.dtype, axis=pick(rng, -1, 1))
+    made.model.graph.node[0].attribute.append(helper.make_attribute("opset", pick(rng, 11, 13)))
+    return made
+
+
+def qlinear_average_pool(rng):
+    x, zero = bytes_and_zero(rng, 2, *rng.integers(4, 8, 3).tolist())
+    inputs = [open_or_fixed(rng, x), scale_of(rng), zero(), scale_of(rng), zero()]
+    return qlinear(
+        "QLinearAveragePool",
+        inputs,
+        x.dtype,
+        kernel_shape=[2, pick(rng, 2, 3)],
+        strides=rng.integers(1, 3, 2).tolist(),
+        pads=pick(rng, [0, 0, 0, 0], [1, 1, 1, 0]),
+        count_include_pad=int(rng.integers(2)),
+        channels_last=int(rng.integers(2)),
+    )
+
+
+def qlinear_where(rng):
+    x, zero = bytes_and_zero(rng, *shape_of(rng))
+    y = rng.permutation(x.flatten()).reshape(x.shape)
+    condition = rng.integers(0, 2, x.shape).astype(bool)
+    inputs = [condition, x, scale_of(rng), zero(), y, scale_of(rng), zero(), scale_of(rng), zero()]
+    return qlinear("QLinearWhere", inputs, x.dtype)
+
+
+def qlinear_conv_of_onnxruntime(rng):
+    x = rng.integers(0, 256, (2, 6, 7, 4)).astype(np.uint8)
+    w, zero_of_w = bytes_and_zero(rng, 3, 4, 3, 3)
+    is_last = int(rng.integers(2))
+
+    def zero():
+        return fixed(np.array(rng.integers(256), np.uint8))
+
+    scales = fixed(rng.uniform(0.01, 0.1, 3).astype(np.float32))
+    zeros = fixed(np.full(3, zero_of_w()[1], w.dtype)) if w.dtype == np.uint8 else fixed(np.zeros(3, np.int8))
+    bias = pick(rng, None, fixed(rng.integers(-9999, 9999, 3).astype(np.int32)))
+    inputs = [x if is_last else x.transpose(0, 3, 1, 2).copy(), scale_of(rng), zero()]
+    inputs += [fixed(w), scales, zeros, fixed(np.array(2.0, np.float32)), zero(), bias]
+    return qlinear("QLinearConv", inputs, x.dtype, channels_last=is_last, pads=[1, 0, 1, 1], strides=[1, 2])
+
+
+def qgemm(rng):
+    m, k, n = rng.integers(2, 9, 3).tolist()
+    trans_a, trans_b = rng.integers(2, size=2).tolist()
+    a = rng.integers(0, 256, (k, m) if trans_a else (m, k)).astype(np.uint8)
+    b, zero_of_b = bytes_and_zero(rng, *((n, k) if trans_b else (k, n)))
+    by_column = rng.integers(2)
+    b_scale = fixed(rng.uniform(0.01, 0.1, n).astype(np.float32)) if by_column else scale_of(rng)
+    b_zero = fixed(np.full(n, zero_of_b()[1], b.dtype)) if by_column else zero_of_b()
+    bias = pick(rng, None, fixed(rng.integers(-9999, 9999, n).astype(np.int32)))
+    inputs = [a, scale_of(rng), fixed(np.array(rng.integers(256), np.uint8)), fixed(b), b_scale, b_zero, bias]
+    attributes = {"transA": trans_a, "transB": trans_b, "alpha": pick(rng, 1.0, 0.5)}
+    if rng.integers(2):
+        return sample("QGemm", inputs, [FLOAT], 1e-5, opset=17, domain=DOMAIN, **attributes)
+    inputs += [fixed(np.array(0.5, np.float32)), fixed(np.array(rng.integers(256), np.uint8))]
+    return qlinear("QGemm", inputs, a.dtype, **attributes)
+
+
+def quantized_attention(rng):
+    heads, (batch, length) = pick(rng, 1, 2), rng.integers(2, 6, 2).tolist()
+    width = heads * pick(rng, 2, 4)
+    x = rng.integers(0, 256, (batch, length, 5)).astype(np.uint8)
+    w, zero = bytes_and_zero(rng, 5, 3 * width)
+    mask = pick(rng, None, rng.integers(1, length + 1, batch).astype(np.int32))
+    x_zero = fixed(np.array(rng.integers(256), np.uint8))
+    bias = fixed(real(rng, 3 * width))
+    inputs = [x, fixed(w), bias, scale_of(rng), scale_of(rng), mask, x_zero, zero()]
+    is_causal = int(rng.integers(2))
+    return one("QAttention", inputs, limit=2e-5, num_heads=heads, unidirectional=is_causal)
+
+
 LOWERED = {
     make.__name__: make
     for make in (
@@ -402,6 +481,12 @@ LOWERED = {
         qlinear_one,
         qlinear_global_average_pool,
         qlinear_concat,
+        qlinear_softmax,
+        qlinear_average_pool,
+        qlinear_where,
+        qlinear_conv_of_onnxruntime,
+        qgemm,
+        quantized_attention,
         dynamic_quantize_matmul,
         matmul_integer_to_float,
     )

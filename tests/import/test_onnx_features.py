@@ -337,7 +337,7 @@ def quantized(per_channel):
     point = np.zeros(4 if per_channel else (), np.int8)
     weights = {
         "x_scale": np.float32(0.05),
-        "x_point": np.int8(3),
+        "x_point": np.int8(0),
         "w": np.random.default_rng(4).integers(-127, 128, (4, 3, 3, 3), np.int8),
         "w_scale": scale,
         "w_point": point,

@@ -38,6 +38,8 @@ struct ConvertOptions {
   /// The maximum number of nodes that replace one Loop or Scan whose number of iterations is known: its body is copied
   /// for each iteration. With 0 no Loop and no Scan is replaced.
   std::int64_t unroll = default_unroll;
+  /// The rounding of values that the model rounds to u8, or to i8 with a zero point other than 0.
+  Quantized quantized = Quantized::exact;
   /// Whether to prove each rewrite by running it. If false, rewrites are applied without proofs and no model is run.
   bool prove = true;
   /// Whether to prove also rewrites that differ from a proven rewrite only in the values of weights.

@@ -24,6 +24,19 @@ enum class Plugins : std::uint8_t {
   never,
 };
 
+/// The rounding of values that a model rounds to u8 or with a zero point, where TensorRT has only i8 without one.
+enum class Quantized : std::uint8_t {
+  exact,  ///< The values are rounded in f32, as ONNX defines it. The layers that read them compute in f32.
+  /// The values are rounded to i8 with the zero point 0 and a scale that covers the same range, so that layers that
+  /// read them compute in i8. The steps become up to twice as large, which changes the results.
+  symmetric,
+};
+
+/// Returns "exact" or "symmetric".
+[[nodiscard]] inline std::string to_string(Quantized quantized) {
+  return quantized == Quantized::exact ? "exact" : "symmetric";
+}
+
 /// The most nodes that one Loop or Scan becomes where no other limit is set.
 inline constexpr std::int64_t default_unroll = 1000;
 

@@ -1,4 +1,5 @@
-// Converts the operators of quantization-aware training to QuantizeLinear and DequantizeLinear if 8 bits suffice.
+// Converts the operators of quantization-aware training to QuantizeLinear and DequantizeLinear of 8 bits where these
+// round alike, and to the arithmetic of TensorFlow elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +88,55 @@ std::int64_t known_bits(NodeConverter& node) {
   return bits;
 }
 
+/// Returns whether i8 with the zero point 0 represents every value of a grid.
+bool fits_i8(const Grid& grid) {
+  constexpr double i8_lowest = -128;
+  constexpr double i8_highest = 127;
+  return std::all_of(grid.zeros.begin(), grid.zeros.end(),
+                     [&](double zero) { return grid.lowest - zero >= i8_lowest && grid.highest - zero <= i8_highest; });
+}
+
+/// Rounds elements to a grid with QuantizeLinear and DequantizeLinear of i8 with the zero point 0, after limits where
+/// the grid is smaller than i8. The axis is the last one if there is a scale for each channel.
+onnx::Value* put_on_i8_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
+  const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
+  std::vector<double> lows;
+  std::vector<double> highs;
+  for (std::size_t i = 0; i < grid.zeros.size(); ++i) {
+    lows.push_back((grid.lowest - grid.zeros[i]) * grid.scales[i]);
+    highs.push_back((grid.highest - grid.zeros[i]) * grid.scales[i]);
+  }
+  x = node.add("Max", {x, numbers_of(node, lows, grid.dims, type)});
+  x = node.add("Min", {x, numbers_of(node, highs, grid.dims, type)});
+  onnx::Value* scale = numbers_of(node, grid.scales, grid.dims, type);
+  onnx::Value* zero = numbers_of(node, std::vector<double>(grid.zeros.size(), 0), grid.dims, onnx::ElementType::i8);
+  const Attributes attributes = grid.dims.empty() ? Attributes{} : Attributes{{"axis", axis}};
+  return node.add("DequantizeLinear", {node.add("QuantizeLinear", {x, scale, zero}, attributes), scale, zero},
+                  attributes);
+}
+
+/// Rounds elements to a grid as TensorFlow's kernel does (fake_quant_ops_functor.h): upwards if they lie between two
+/// values, which QuantizeLinear rounds to the even step.
+onnx::Value* put_on_grid_as_tensorflow(NodeConverter& node, onnx::Value* x, const Grid& grid) {
+  const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
+  std::vector<double> lows;
+  std::vector<double> highs;
+  std::vector<double> inverses;
+  for (std::size_t i = 0; i < grid.zeros.size(); ++i) {
+    const auto scale = static_cast<float>(grid.scales[i]);
+    lows.push_back(static_cast<float>(grid.lowest - grid.zeros[i]) * scale);
+    highs.push_back(static_cast<float>(grid.highest - grid.zeros[i]) * scale);
+    inverses.push_back(1 / scale);
+  }
+  const auto numbers = [&](const std::vector<double>& values) { return numbers_of(node, values, grid.dims, type); };
+  onnx::Value* low = numbers(lows);
+  x = node.add("Min", {node.add("Max", {x, low}), numbers(highs)});
+  x = node.add("Mul", {node.add("Sub", {x, low}), numbers(inverses)});
+  constexpr double half = 0.5;
+  x = node.add("Floor", {node.add("Add", {x, node.scalar_of(half, type)})});
+  return node.add("Add", {node.add("Mul", {x, numbers(grid.scales)}), low});
+}
+
 /// FakeQuant becomes a rounding to a grid. The range is shifted so that 0 lies on the grid, as in TensorFlow
 /// (fake_quant_ops_functor.h).
 void fake_quantize(NodeConverter& node) {
@@ -120,7 +170,10 @@ void fake_quantize(NodeConverter& node) {
     grid.dims = {static_cast<std::int64_t>(grid.scales.size())};
     axis = static_cast<std::int64_t>(node.known_rank(node.input(0), "its last axis is quantized")) - 1;
   }
-  node.give(put_on_grid(node, node.input(0), grid, axis));
+  // Weights, and symmetric ranges, are the ones that TensorRT computes with in i8.
+  const bool is_symmetric = node.flag_or("narrow_range", false) || node.constant(0).has_value();
+  node.give(is_symmetric && fits_i8(grid) ? put_on_i8_grid(node, node.input(0), grid, axis)
+                                          : put_on_grid_as_tensorflow(node, node.input(0), grid));
 }
 
 /// Returns a single scale for both signs, which the wider side of the range determines (quantize_and_dequantize_op.h).

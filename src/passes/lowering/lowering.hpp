@@ -40,7 +40,8 @@ struct Replacement {
   std::function<void(onnx::Node&)> edit = {};
   /// The number of nodes that copies of a body, or the tensors of a sequence, need.
   std::int64_t copied_nodes = 0;
-  bool keeps_node = false;  ///< Whether `edit` only completes the node, which stays.
+  bool changes_result = false;  ///< See Proposal.
+  bool keeps_node = false;      ///< Whether `edit` only completes the node, which stays.
   /// The nodes around this one that TensorRT builds after the edit, and not before it.
   std::vector<const onnx::Node*> fixes = {};
 
@@ -239,6 +240,9 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_qlinear_conv(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_qlinear_matmul(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_cast_of_bytes(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_cast_of_moved_bytes(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_quantize_linear(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_dequantize_linear(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_sequence_at(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_concat_from_sequence(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
@@ -281,9 +285,12 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_qlinear_pair(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_qlinear_one(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_qlinear_concat(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qlinear_where(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_qgemm(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_matmul_integer_to_float(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_rotary_embedding(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_packed_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_quantized_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_multi_head_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_group_query_attention(Site& site);
 

@@ -33,6 +33,9 @@ namespace {
 
 constexpr std::string_view transposed_recurrence = "the same operator with layout = 0, between Transpose nodes";
 constexpr std::string_view computed_in_f32 = "graft convert computes it in f32";
+constexpr std::string_view quantized_forms = "unsigned integers, a zero point other than 0, or 16 or 32 bits";
+constexpr std::string_view rewrites_quantization =
+    "graft convert replaces it by i8 with the zero point 0 where that is exact, and otherwise computes it in f32";
 
 constexpr std::string_view known_sequence =
     "constant positions; a sequence from SequenceConstruct, SequenceEmpty or SplitToSequence, which SequenceInsert and "
@@ -129,19 +132,29 @@ constexpr std::array all_lowerings = {
              "are computed, comparisons of all positions with all indices, and a MatMul or a reduction",
              "data of fixed size; f32, f16 or bf16; at most 16 M comparisons if the indices are computed",
              lower_scatter_elements},
-    Lowering{"QLinearConv", "every form", nullptr, "Conv in f32, and rounding", "sums that stay below 2^24",
-             lower_qlinear_conv, computed_in_f32},
+    Lowering{"QLinearConv", "every form", nullptr, "Conv in f32, in parts that are exact, and rounding",
+             "at most 64 parts; one part if it has groups", lower_qlinear_conv, computed_in_f32},
     Lowering{"QLinearMatMul", "every form", nullptr, "MatMul in f32, in parts that are exact, and rounding",
-             "matrices, each with one scale", lower_qlinear_matmul, computed_in_f32},
+             "matrices; at most one scale for each row of the left one and each column of the right one",
+             lower_qlinear_matmul, computed_in_f32},
     Lowering{"MatMulInteger", "every form", nullptr, "MatMul in f32, in parts that are exact", "matrices",
              lower_matmul_integer, computed_in_f32},
-    Lowering{"ConvInteger", "every form", nullptr, "Conv in f32", "sums that stay below 2^24", lower_conv_integer,
-             computed_in_f32},
+    Lowering{"ConvInteger", "every form", nullptr, "Conv in f32, in parts that are exact",
+             "at most 64 parts; one part if it has groups", lower_conv_integer, computed_in_f32},
     Lowering{"DynamicQuantizeLinear", "every form", nullptr, "the formula of ONNX", "", lower_dynamic_quantize,
              computed_in_f32},
     Lowering{"Cast", "8-bit integers between two layers", nullptr,
              "no Cast, if the values are already rounded and limited to 8 bits",
              "Clip of rounded values before the Cast", lower_cast_of_bytes},
+    Lowering{"Cast", "8-bit integers that other nodes move", nullptr, "the Cast before the nodes that move its input",
+             "nodes that move or select elements, or take their maximum", lower_cast_of_moved_bytes},
+    Lowering{"QuantizeLinear", quantized_forms, is_refused_quantization,
+             "Div, Round, Clip and Cast in f32, with the rounding of ONNX", "no blocks", lower_quantize_linear,
+             rewrites_quantization},
+    Lowering{"DequantizeLinear", quantized_forms, is_refused_quantization,
+             "i8 with the zero point 0 where that is the same; a constant; otherwise, together with the QuantizeLinear "
+             "before it, Div, Round, Clip and Mul in f32, or i8 with the same range if that is requested",
+             "no blocks, unless it dequantizes a constant", lower_dequantize_linear, rewrites_quantization},
     Lowering{"SequenceAt", "every form", nullptr, "the tensor itself, or a slice of the tensor that was split",
              known_sequence, lower_sequence_at, resolves_sequences},
     Lowering{"ConcatFromSequence", "every form", nullptr, "Concat", known_sequence, lower_concat_from_sequence,
@@ -242,12 +255,24 @@ constexpr std::array all_lowerings = {
              .needs = "no packed query, key or value; with unidirectional = 1, as many keys as queries",
              .lower = lower_multi_head_attention,
              .domain = onnx::onnxruntime_domain},
+    of_onnxruntime("QuantizeLinear", "QuantizeLinear of ONNX, or its formula in f32", "no blocks",
+                   lower_quantize_linear),
+    of_onnxruntime("DequantizeLinear", "DequantizeLinear of ONNX, or its formula in f32", "no blocks",
+                   lower_dequantize_linear),
     of_onnxruntime("QLinearAdd", "Add in f32, and rounding", "", lower_qlinear_pair),
     of_onnxruntime("QLinearMul", "Mul in f32, and rounding", "", lower_qlinear_pair),
     of_onnxruntime("QLinearConcat", "Concat in f32, and rounding", "", lower_qlinear_concat),
     of_onnxruntime("QLinearGlobalAveragePool", "the mean in f32, and rounding", "", lower_qlinear_one),
     of_onnxruntime("QLinearSigmoid", "Sigmoid in f32, and rounding", "", lower_qlinear_one),
     of_onnxruntime("QLinearLeakyRelu", "LeakyRelu in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("QLinearSoftmax", "Softmax in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("QLinearAveragePool", "AveragePool in f32, and rounding", "", lower_qlinear_one),
+    of_onnxruntime("QLinearWhere", "Where in f32, and rounding", "", lower_qlinear_where),
+    of_onnxruntime("QLinearConv", "Conv in f32, and rounding", "at most 64 parts; one part if it has groups",
+                   lower_qlinear_conv),
+    of_onnxruntime("QGemm", "MatMul in f32, in parts that are exact, Add, Mul and rounding", "", lower_qgemm),
+    of_onnxruntime("QAttention", "MatMulInteger, MatMul, Softmax and MatMul", "known sizes of the heads",
+                   lower_quantized_attention),
     of_onnxruntime("DynamicQuantizeMatMul", "DynamicQuantizeLinear, MatMulInteger and Mul", "",
                    lower_matmul_integer_to_float),
     of_onnxruntime("MatMulIntegerToFloat", "MatMulInteger and Mul", "", lower_matmul_integer_to_float),
@@ -333,6 +358,7 @@ void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
 Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::string reason) {
   Proposal proposal = propose_for(node, replacement.summary, std::move(reason));
   proposal.by_definition = replacement.by_definition;
+  proposal.changes_result = replacement.changes_result;
   if (!replacement.together_with.empty()) {
     proposal.nodes.insert(proposal.nodes.begin(), replacement.together_with.begin(), replacement.together_with.end());
     proposal.inputs.clear();  // For several nodes the rewriter finds where the region begins.

@@ -4,6 +4,7 @@
 //   MultiHeadAttention(q, k, v, bias, mask)   becomes   scores = MatMul(heads of q * scale, Transpose(heads of k))
 //                                                       y = MatMul(Softmax(scores + masks), heads of v)
 //   Attention(x, w, b, mask)                  becomes   q, k, v = Split(MatMul(x, w) + b), and the same
+//   QAttention(x, w, b, scales)               becomes   q, k, v = Split(MatMulInteger(x, w) * scales + b), and the same
 //   GroupQueryAttention(q, k, v, lengths)     becomes   the same, with each head of keys repeated
 //   RotaryEmbedding(x, positions, cos, sin)   becomes   Concat(a * cos - b * sin, a * sin + b * cos), a, b halves of x
 //
@@ -106,13 +107,27 @@ struct HeadTensors {
 /// Writes attention from queries, keys and values of each head to output 0, in the type of input 0.
 class HeadsWriter {
  public:
-  explicit HeadsWriter(Site& site) : site_(site), node_(site.node()), type_(site.type(0)) {}
+  /// `typed` is an input that has the type of the results.
+  explicit HeadsWriter(Site& site, std::size_t typed = 0) : site_(site), node_(site.node()), type_(site.type(typed)) {}
 
   std::optional<Replacement> write_packed();
+  std::optional<Replacement> write_quantized();
   std::optional<Replacement> write_multi_head();
   std::optional<Replacement> write_group_query();
 
  private:
+  /// The optional inputs of an operator whose weights are packed in one matrix.
+  struct PackedInputs {
+    std::size_t mask = 0;
+    std::size_t past = 0;
+    std::size_t bias = 0;  ///< The number of an input that is added to the scores.
+  };
+  /// Writes attention from `all`, which holds queries, keys and values next to each other.
+  std::optional<Replacement> write_projected(const std::string& all, const std::vector<std::int64_t>& sizes,
+                                             const PackedInputs& inputs);
+  /// Returns the widths of queries, keys and values; nothing, after site.no(), if they are not known or do not fit.
+  std::optional<std::vector<std::int64_t>> packed_sizes();
+
   std::string line(const std::string& output, const std::string& computation) {
     result_.line(fmt::format("{} = {}", output, computation));
     return output;
@@ -296,42 +311,74 @@ bool HeadsWriter::add_mask_input(std::size_t input, const std::string& name, con
   return true;
 }
 
-std::optional<Replacement> HeadsWriter::write_packed() {
-  if (!site_.is_real(0)) return site_.no_type(0);
+std::optional<std::vector<std::int64_t>> HeadsWriter::packed_sizes() {
   for (const char* attribute : {"do_rotary", "past_present_share_buffer"}) {
     if (node_.int_or(attribute, 0) != 0) return site_.no(fmt::format("its attribute {} is not 0", attribute));
   }
-  if (site_.has_input(6)) return site_.no("its input past_sequence_length is used");
   const std::int64_t heads = node_.int_or("num_heads", 0);
   const auto width = site_.size(1, -1);
   if (heads < 1 || !width) return site_.no("the number or the size of its heads is not known");
-  const std::vector<std::int64_t> sizes =
+  std::vector<std::int64_t> sizes =
       site_.node().ints("qkv_hidden_sizes").value_or(std::vector<std::int64_t>(3, *width / 3));
   if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != *width || sizes[0] % heads != 0 || sizes[2] % heads != 0) {
     return site_.no("its qkv_hidden_sizes or num_heads do not divide the width of its weights");
   }
   if (*std::min_element(sizes.begin(), sizes.end()) < 1) return site_.no("the size of its heads is not positive");
-  Sizes own{.batch = site_.size(0, 0), .heads = heads, .queries = site_.size(0, 1)};
-  own.head_size = sizes[1] / heads;
-  const auto past_keys = site_.has_input(4) ? site_.size(4, 3) : 0;
-  own.keys = sum_of(past_keys, own.queries);
-  if (!fits(0, "input", {{"batch", own.batch}, {"length", own.queries}, {"width", site_.size(1, 0)}}) ||
-      !fits(2, "bias", {{"width", *width}}) ||
-      !fits(4, "past",
-            {{"2", 2}, {"batch", own.batch}, {"heads", heads}, {"past length", past_keys}, {"size", own.head_size}}) ||
-      !does_mask_fit(3, "mask_index", own) || !does_bias_of_scores_fit(5, own)) {
-    return std::nullopt;
-  }
+  return sizes;
+}
+
+std::optional<Replacement> HeadsWriter::write_packed() {
+  if (!site_.is_real(0)) return site_.no_type(0);
+  if (site_.has_input(6)) return site_.no("its input past_sequence_length is used");
+  const auto sizes = packed_sizes();
+  if (!sizes) return std::nullopt;
   std::string all = line("projected", "MatMul(x0, x1)");
   if (site_.has_input(2)) all = line("with_bias", "Add(projected, x2)");
+  return write_projected(all, *sizes, {.mask = 3, .past = 4, .bias = 5});
+}
+
+std::optional<Replacement> HeadsWriter::write_quantized() {
+  enum Input : std::size_t { x, weights, bias, x_scale, weight_scale, mask, x_zero, weight_zero, past };
+  if (type_ != onnx::ElementType::f32) return site_.no("its bias is not f32");
+  const auto sizes = packed_sizes();
+  if (!sizes) return std::nullopt;
+  const auto zero = [&](std::size_t i) { return site_.has_input(i) ? fmt::format("x{}", i) : std::string("_"); };
+  std::string zeros;
+  if (site_.has_input(weight_zero)) {
+    zeros = fmt::format(", {}, {}", zero(x_zero), zero(weight_zero));
+  } else if (site_.has_input(x_zero)) {
+    zeros = ", " + zero(x_zero);
+  }
+  line("sums", fmt::format("MatMulInteger(x0, x1{})", zeros));
+  line("real_sums", "Cast<to=float>(sums)");
+  line("scale", "Mul(x3, x4)");
+  line("projected", "Mul(real_sums, scale)");
+  return write_projected(line("with_bias", "Add(projected, x2)"), *sizes, {.mask = mask, .past = past, .bias = 0});
+}
+
+std::optional<Replacement> HeadsWriter::write_projected(const std::string& all, const std::vector<std::int64_t>& sizes,
+                                                        const PackedInputs& inputs) {
+  const std::int64_t heads = node_.int_or("num_heads", 0);
+  Sizes own{.batch = site_.size(0, 0), .heads = heads, .queries = site_.size(0, 1)};
+  own.head_size = sizes[1] / heads;
+  const auto past_keys = site_.has_input(inputs.past) ? site_.size(inputs.past, 3) : 0;
+  own.keys = sum_of(past_keys, own.queries);
+  if (!fits(0, "input", {{"batch", own.batch}, {"length", own.queries}, {"width", site_.size(1, 0)}}) ||
+      !fits(2, "bias", {{"width", sizes[0] + sizes[1] + sizes[2]}}) ||
+      !fits(inputs.past, "past",
+            {{"2", 2}, {"batch", own.batch}, {"heads", heads}, {"past length", past_keys}, {"size", own.head_size}}) ||
+      !does_mask_fit(inputs.mask, "mask_index", own) ||
+      (inputs.bias != 0 && !does_bias_of_scores_fit(inputs.bias, own))) {
+    return std::nullopt;
+  }
   const HeadTensors parts = split(all, "_part", sizes);
   HeadTensors now{apart("q", parts.query, heads), apart("k", parts.key, heads), apart("v", parts.value, heads)};
   const AxisOf queries{now.query, 2};
   const AxisOf keys{now.key, 2};
   AxisOf past{"", 2};
-  if (site_.has_input(4)) {
-    past.tensor = line("k_past", fmt::format("Gather<axis=0>(x4, {})", result_.integer("zero", 0)));
-    line("v_past", fmt::format("Gather<axis=0>(x4, {})", result_.integer("one", 1)));
+  if (site_.has_input(inputs.past)) {
+    past.tensor = line("k_past", fmt::format("Gather<axis=0>(x{}, {})", inputs.past, result_.integer("zero", 0)));
+    line("v_past", fmt::format("Gather<axis=0>(x{}, {})", inputs.past, result_.integer("one", 1)));
     now.key = line("k_all", fmt::format("Concat<axis=2>(k_past, {})", now.key));
     now.value = line("v_all", fmt::format("Concat<axis=2>(v_past, {})", now.value));
   }
@@ -341,9 +388,9 @@ std::optional<Replacement> HeadsWriter::write_packed() {
     line("v_present", fmt::format("Unsqueeze({}, {})", now.value, front));
     line("y1", "Concat<axis=0>(k_present, v_present)");
   }
-  if (!add_mask_input(3, "mask_index", now.key)) return std::nullopt;
+  if (!add_mask_input(inputs.mask, "mask_index", now.key)) return std::nullopt;
   if (node_.int_or("unidirectional", 0) != 0) add_causal(queries, keys, past);
-  add_bias_input(5);
+  if (inputs.bias != 0) add_bias_input(inputs.bias);
   write_core(now, *scale(sizes[0] / heads));
   result_.summary = fmt::format("MatMul, Softmax and MatMul of {} heads", heads);
   return std::move(result_);
@@ -525,6 +572,7 @@ std::optional<Replacement> HeadsWriter::write_group_query() {
 }  // namespace
 
 std::optional<Replacement> lower_packed_attention(Site& site) { return HeadsWriter(site).write_packed(); }
+std::optional<Replacement> lower_quantized_attention(Site& site) { return HeadsWriter(site, 2).write_quantized(); }
 std::optional<Replacement> lower_multi_head_attention(Site& site) { return HeadsWriter(site).write_multi_head(); }
 std::optional<Replacement> lower_group_query_attention(Site& site) { return HeadsWriter(site).write_group_query(); }
 

@@ -5,9 +5,9 @@
 //   DynamicQuantizeLinear(x)   becomes   its formula
 //   Cast(Cast(Clip(x)))        becomes   Clip(x), where x is rounded and the first Cast is to 8 bits
 //
-// Integers of 8 bits minus their zero point are exact in f32, and so are their products, and sums up to 2^24. Longer
-// products of matrices are computed in parts that stay below 2^24 and are added as integers; a convolution whose sums
-// could exceed 2^24 is left alone. Rounding is to the nearest even number, as in ONNX. The next such operator converts
+// Integers of 8 bits minus their zero point are exact in f32, and so are their products, and sums up to 2^24. Products
+// whose sums may be larger, by the values of their weights, are computed in parts that stay below 2^24 and are added as
+// integers. Rounding is to the nearest even number, as in ONNX. The next such operator converts
 // its input to floating point again: a number that was rounded and limited to 8 bits is the same after both Casts, so
 // they are removed (lower_cast_of_bytes).
 #include <fmt/format.h>
@@ -15,15 +15,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 
-#include "passes/lowering/lowering.hpp"
+#include "passes/lowering/quantized_values.hpp"
 
 namespace graft::passes {
 namespace {
 
 constexpr std::int64_t exact_sum = std::int64_t{1} << 24;
-
-bool is_8_bit(onnx::ElementType type) { return type == onnx::ElementType::u8 || type == onnx::ElementType::i8; }
 
 /// Returns the largest difference between an integer of 8 bits and its zero point.
 std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
@@ -37,71 +37,74 @@ std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
   return std::max(high - *least, *most - low);
 }
 
-/// Returns the name of an input of 8 bits minus its zero point, in f32. `per_channel` is the shape of a zero point for
-/// each channel.
-std::string centered(Replacement& result, const Site& site, std::size_t x, std::size_t zero,
-                     const std::vector<std::int64_t>& per_channel) {
-  const std::string name = fmt::format("x{}", x);
-  std::string real = result.in_f32(name, site.type(x));
-  if (!site.has_input(zero)) return real;
-  const auto zeros = site.ints(zero);
-  if (zeros && std::all_of(zeros->begin(), zeros->end(), [](std::int64_t n) { return n == 0; })) return real;
-  std::string offset = result.in_f32(fmt::format("x{}", zero), site.type(zero));
-  const Shape* shape = site.shape(zero);
-  if (shape != nullptr && shape->size() == 1 && !per_channel.empty()) {
-    const std::string target = result.ints(name + "_channels", per_channel);
-    result.line(fmt::format("{}_zeros = Reshape({}, {})", name, offset, target));
-    offset = name + "_zeros";
+/// Returns the positions at which a sum of `inner` products is split, so that each part stays below 2^24 in each of
+/// `columns` sums: 0 first, `inner` last. `magnitude` returns the largest magnitude of one product. Returns nothing if
+/// a single product is too large.
+std::optional<std::vector<std::int64_t>> split_sums(
+    std::int64_t inner, std::int64_t columns,
+    const std::function<std::int64_t(std::int64_t position, std::int64_t column)>& magnitude) {
+  std::vector<std::int64_t> splits{0};
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(columns), 0);
+  std::vector<std::int64_t> products(static_cast<std::size_t>(columns), 0);
+  for (std::int64_t i = 0; i < inner; ++i) {
+    bool is_above = false;
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const auto at = static_cast<std::size_t>(column);
+      products[at] = magnitude(i, column);
+      if (products[at] > exact_sum) return std::nullopt;
+      is_above = is_above || sums[at] + products[at] > exact_sum;
+    }
+    if (is_above) {
+      splits.push_back(i);
+      std::fill(sums.begin(), sums.end(), 0);
+    }
+    for (std::size_t at = 0; at < sums.size(); ++at) sums[at] += products[at];
   }
-  result.line(fmt::format("{}_centered = Sub({}, {})", name, real, offset));
-  return name + "_centered";
+  splits.push_back(inner);
+  return splits;
 }
 
-/// Writes lines that round x, add the zero point, limit the sum and cast it to 8 bits.
-void give_quantized(Replacement& result, const std::string& y, const std::string& x, const std::string& zero,
-                    onnx::ElementType type) {
-  const bool is_signed = type == onnx::ElementType::i8;
-  result.line(fmt::format("{}_rounded = Round({})", y, x));
-  std::string moved = y + "_rounded";
-  if (!zero.empty()) {
-    result.line(fmt::format("{0}_moved = Add({0}_rounded, {1})", y, zero));
-    moved = y + "_moved";
+/// Returns the magnitude of an element of a constant of 8 bits minus its zero point, or nothing if they are computed.
+std::optional<std::function<std::int64_t(std::int64_t element, std::int64_t channel)>> magnitudes_of(const Site& site,
+                                                                                                     std::size_t x,
+                                                                                                     std::size_t zero) {
+  const auto constant = site.constant(x);
+  const auto zeros = site.has_input(zero) ? site.ints(zero) : std::vector<std::int64_t>{0};
+  if (!constant || !is_8_bit(constant->type) || !zeros || zeros->empty()) return std::nullopt;
+  return [constant, zeros](std::int64_t element, std::int64_t channel) -> std::int64_t {
+    const char byte = constant->bytes.view()[static_cast<std::size_t>(element)];
+    const std::int64_t number =
+        constant->type == onnx::ElementType::i8 ? static_cast<signed char>(byte) : static_cast<unsigned char>(byte);
+    return std::abs(number - (*zeros)[zeros->size() == 1 ? 0 : static_cast<std::size_t>(channel) % zeros->size()]);
+  };
+}
+
+/// Writes the sum of the parts: of a slice of `left` along `left_axis` and a slice of `right` along `right_axis`, which
+/// `product` combines.
+Sums add_parts(Replacement& result, const std::vector<std::int64_t>& splits, const std::string& left, int left_axis,
+               const std::string& right, int right_axis,
+               const std::function<std::string(const std::string& left, const std::string& right)>& product) {
+  if (splits.size() == 2) {
+    result.line("sums = " + product(left, right));
+    return {"sums", true};
   }
-  const std::string low = result.constant("low", f32_tensor({}, {is_signed ? -128.0 : 0.0}));
-  const std::string high = result.constant("high", f32_tensor({}, {is_signed ? 127.0 : 255.0}));
-  result.line(fmt::format("{}_limited = Clip({}, {}, {})", y, moved, low, high));
-  result.line(fmt::format("{0} = Cast<to={1}>({0}_limited)", y, to_string(type)));
+  const std::string left_axes = result.ints("left_axes", {left_axis});
+  const std::string right_axes = result.ints("right_axes", {right_axis});
+  std::string sum;
+  for (std::size_t i = 0; i + 1 < splits.size(); ++i) {
+    const std::string begin = result.ints(fmt::format("from{}", i), {splits[i]});
+    const std::string end = result.ints(fmt::format("to{}", i), {splits[i + 1]});
+    result.line(fmt::format("left{} = Slice({}, {}, {}, {})", i, left, begin, end, left_axes));
+    result.line(fmt::format("right{} = Slice({}, {}, {}, {})", i, right, begin, end, right_axes));
+    result.line(fmt::format("part{} = {}", i, product(fmt::format("left{}", i), fmt::format("right{}", i))));
+    result.line(fmt::format("whole{0} = Cast<to=int32>(part{0})", i));
+    if (i != 0) result.line(fmt::format("sum{} = Add({}, whole{})", i, sum, i));
+    sum = fmt::format("{}{}", i == 0 ? "whole" : "sum", i);
+  }
+  return {sum, false};
 }
 
-/// Returns the name of the factor: scale a times scale b divided by scale y. `per_channel` is its shape if b has a
-/// scale for each channel.
-std::string factor(Replacement& result, const Site& site, std::size_t a, std::size_t b, std::size_t y,
-                   const std::vector<std::int64_t>& per_channel) {
-  const auto name = [&](std::size_t i) { return result.in_f32(fmt::format("x{}", i), site.type(i)); };
-  result.line(fmt::format("both_scales = Mul({}, {})", name(a), name(b)));
-  result.line(fmt::format("factor = Div(both_scales, {})", name(y)));
-  const Shape* shape = site.shape(b);
-  if (shape == nullptr || shape->size() != 1 || per_channel.empty()) return "factor";
-  const std::string target = result.ints("factor_channels", per_channel);
-  result.line(fmt::format("factors = Reshape(factor, {})", target));
-  return "factors";
-}
-
-/// Returns the name of the real numbers for which the integers of an input stand.
-std::string dequantized(Replacement& result, const Site& site, std::size_t x, std::size_t scale, std::size_t zero) {
-  const std::string steps = centered(result, site, x, zero, {});
-  result.line(
-      fmt::format("x{0}_real = Mul({1}, {2})", x, steps, result.in_f32(fmt::format("x{}", scale), site.type(scale))));
-  return fmt::format("x{}_real", x);
-}
-
-/// Writes output 0: the real numbers `y`, divided by a scale and rounded to integers of a type.
-void give_steps(Replacement& result, const Site& site, const std::string& y, std::size_t scale, std::size_t zero,
-                onnx::ElementType type) {
-  result.line(fmt::format("steps = Div({}, {})", y, result.in_f32(fmt::format("x{}", scale), site.type(scale))));
-  const std::string offset = site.has_input(zero) ? fmt::format("x{}", zero) : "";
-  give_quantized(result, "y0", "steps", offset.empty() ? "" : result.in_f32(offset, site.type(zero)), type);
-}
+constexpr std::size_t most_parts = 64;
 
 /// Returns a shape for one number per channel: [-1, 1, 1 ...] for the weights (axis 0), [1, -1, 1 ...] for the result
 /// (axis 1).
@@ -111,6 +114,21 @@ std::vector<std::int64_t> channels_at(std::size_t axis, std::size_t rank) {
   return shape;
 }
 
+std::vector<std::size_t> channels_first(std::size_t rank) {
+  std::vector<std::size_t> axes{0, rank - 1};
+  for (std::size_t axis = 1; axis + 1 < rank; ++axis) axes.push_back(axis);
+  return axes;
+}
+
+std::vector<std::size_t> channels_last(std::size_t rank) {
+  std::vector<std::size_t> axes{0};
+  for (std::size_t axis = 2; axis < rank; ++axis) axes.push_back(axis);
+  axes.push_back(1);
+  return axes;
+}
+
+bool has_channels_last(const onnx::Node& node) { return node.int_or("channels_last", 0) != 0; }
+
 struct ConvolutionInputs {
   std::size_t x;
   std::size_t x_zero;
@@ -118,80 +136,48 @@ struct ConvolutionInputs {
   std::size_t w_zero;
 };
 
-/// Writes the sums of a convolution of integers, and returns their name. Returns "", after site.no(), if they may not
-/// be exact.
-std::string convolve(Replacement& result, Site& site, const ConvolutionInputs& in, const std::string& name) {
-  const auto weights = site.sizes(in.w, 1);
-  const Shape* shape = site.shape(in.w);
-  if (!weights || shape == nullptr || shape->size() < 3 || !is_8_bit(site.type(in.x)) || !is_8_bit(site.type(in.w))) {
-    static_cast<void>(site.no(
-        "its weights must have known sizes and at least rank 3, and its data and weights must have 8-bit types"));
-    return "";
+/// Writes the sums of a convolution of integers. Returns nothing, after site.no(), if they may not be exact.
+std::optional<Sums> convolve(Replacement& result, Site& site, const ConvolutionInputs& in) {
+  const auto sizes = site.sizes(in.w);
+  if (!sizes || sizes->size() < 3 || !is_8_bit(site.type(in.x)) || !is_8_bit(site.type(in.w))) {
+    return site.no(
+        "its weights must have known sizes and at least rank 3, and its data and weights must have 8-bit types");
   }
-  if (product(*weights) > exact_sum / (largest(site, in.x, in.x_zero) * largest(site, in.w, in.w_zero))) {
-    static_cast<void>(site.no("its sums may exceed 2^24, the limit up to which f32 is exact"));
-    return "";
+  const std::int64_t outputs = (*sizes)[0];
+  const std::int64_t channels = (*sizes)[1];
+  const std::int64_t positions = product({sizes->begin() + 2, sizes->end()});
+  const std::int64_t x_largest = largest(site, in.x, in.x_zero);
+  const auto known = magnitudes_of(site, in.w, in.w_zero);
+  const std::int64_t w_largest = largest(site, in.w, in.w_zero);
+  const auto magnitude = [&](std::int64_t channel, std::int64_t output) {
+    if (!known) return positions * w_largest * x_largest;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < positions; ++i) {
+      sum += (*known)((output * channels + channel) * positions + i, output);
+    }
+    return sum * x_largest;
+  };
+  const auto splits = split_sums(channels, known ? outputs : 1, magnitude);
+  const bool has_groups = site.node().int_or("group", 1) != 1;
+  if (!splits || splits->size() - 1 > most_parts || (has_groups && splits->size() > 2)) {
+    return site.no("its sums may exceed 2^24, the limit up to which f32 is exact");
   }
-  const std::string x = centered(result, site, in.x, in.x_zero, {});
-  const std::string w = centered(result, site, in.w, in.w_zero, channels_at(0, shape->size()));
-  result.line(fmt::format("{} = Conv<{}>({}, {})", name, convolution_text(site.node()), x, w));
-  return name;
+  std::string x = centered(result, site, in.x, in.x_zero, {});
+  if (has_channels_last(site.node())) {
+    result.line(fmt::format("planes = Transpose<perm={}>({})", channels_first(sizes->size()), x));
+    x = "planes";
+  }
+  const std::string w = centered(result, site, in.w, in.w_zero, channels_at(0, sizes->size()));
+  return add_parts(result, *splits, x, 1, w, 1, [&](const std::string& left, const std::string& right) {
+    return fmt::format("Conv<{}>({}, {})", convolution_text(site.node()), left, right);
+  });
 }
 
-/// The sums of a product of integer matrices: in f32, or in i32 if the product is split.
-struct Sums {
-  std::string name;
-  bool is_real = false;
-};
-
-std::optional<Sums> multiply(Replacement& result, Site& site, std::size_t a, std::size_t a_zero, std::size_t b,
-                             std::size_t b_zero) {
-  const Shape* a_shape = site.shape(a);
-  const Shape* b_shape = site.shape(b);
-  if (a_shape == nullptr || b_shape == nullptr || a_shape->size() < 2 || b_shape->size() < 2 ||
-      !is_8_bit(site.type(a)) || !is_8_bit(site.type(b))) {
-    static_cast<void>(site.no("its matrices must have known ranks of at least 2, and 8-bit types"));
-    return std::nullopt;
-  }
-  const auto inner = site.size(b, -2);
-  if (!inner || *inner < 1) {
-    static_cast<void>(site.no_size("the inner dimension of its matrices is dynamic"));
-    return std::nullopt;
-  }
-  // There may be a zero point for each row of the left matrix, or for each column of the right one.
-  const std::string left = centered(result, site, a, a_zero, {-1, 1});
-  const std::string right = centered(result, site, b, b_zero, {1, -1});
-  const std::int64_t at_once = exact_sum / (largest(site, a, a_zero) * largest(site, b, b_zero));
-  if (*inner <= at_once) {
-    result.line(fmt::format("sums = MatMul({}, {})", left, right));
-    return Sums{"sums", true};
-  }
-  std::vector<std::string> parts;
-  const std::string columns = result.ints("columns", {-1});
-  const std::string rows = result.ints("rows", {-2});
-  constexpr std::int64_t most_parts = 64;
-  if ((*inner + at_once - 1) / at_once > most_parts) {
-    static_cast<void>(
-        site.no("the inner dimension of its matrices is so large that more than 64 parts would be necessary for exact "
-                "sums in f32"));
-    return std::nullopt;
-  }
-  for (std::int64_t from = 0; from < *inner; from += at_once) {
-    const std::size_t i = parts.size();
-    const std::string begin = result.ints(fmt::format("from{}", i), {from});
-    const std::string end = result.ints(fmt::format("to{}", i), {std::min(from + at_once, *inner)});
-    result.line(fmt::format("left{} = Slice({}, {}, {}, {})", i, left, begin, end, columns));
-    result.line(fmt::format("right{} = Slice({}, {}, {}, {})", i, right, begin, end, rows));
-    result.line(fmt::format("part{0} = MatMul(left{0}, right{0})", i));
-    result.line(fmt::format("whole{0} = Cast<to=int32>(part{0})", i));
-    if (i == 0) {
-      parts.emplace_back("whole0");
-      continue;
-    }
-    result.line(fmt::format("sum{} = Add({}, whole{})", i, parts.back(), i));
-    parts.push_back(fmt::format("sum{}", i));
-  }
-  return Sums{parts.back(), false};
+/// Returns the name of sums in f32, which rounds sums above 2^24 once.
+std::string real_sums(Replacement& result, const Sums& sums) {
+  if (sums.is_real) return sums.name;
+  result.line(fmt::format("real_sums = Cast<to=float>({})", sums.name));
+  return "real_sums";
 }
 
 /// Returns whether the nodes that compute a floating-point tensor return integers only.
@@ -262,9 +248,49 @@ std::optional<Replacement> lower_dynamic_quantize(Site& site) {
   return result;
 }
 
+std::optional<Sums> multiply(Replacement& result, Site& site, const MatrixInputs& in) {
+  const Shape* a_shape = site.shape(in.a);
+  const Shape* b_shape = site.shape(in.b);
+  if (a_shape == nullptr || b_shape == nullptr || a_shape->size() < 2 || b_shape->size() < 2 ||
+      !is_8_bit(site.type(in.a)) || !is_8_bit(site.type(in.b))) {
+    return site.no("its matrices must have known ranks of at least 2, and 8-bit types");
+  }
+  const auto inner = site.size(in.b, in.transposes_b ? -1 : -2);
+  if (!inner || *inner < 1) return site.no_size("the inner dimension of its matrices is dynamic");
+  const std::int64_t a_largest = largest(site, in.a, in.a_zero);
+  const std::int64_t b_largest = largest(site, in.b, in.b_zero);
+  const auto known = b_shape->size() == 2 ? magnitudes_of(site, in.b, in.b_zero) : std::nullopt;
+  const std::int64_t columns = known ? *site.size(in.b, in.transposes_b ? -2 : -1) : 1;
+  const auto splits = split_sums(*inner, columns, [&](std::int64_t position, std::int64_t column) {
+    if (!known) return a_largest * b_largest;
+    const std::int64_t element = in.transposes_b ? column * *inner + position : position * columns + column;
+    return a_largest * (*known)(element, column);
+  });
+  if (!splits || splits->size() - 1 > most_parts) {
+    return site.no(
+        "the inner dimension of its matrices is so large that more than 64 parts would be necessary for exact sums in "
+        "f32");
+  }
+  // There may be a zero point for each row of the left matrix, or for each column of the right one.
+  using Sizes = std::vector<std::int64_t>;
+  std::string left = centered(result, site, in.a, in.a_zero, in.transposes_a ? Sizes{1, -1} : Sizes{-1, 1});
+  std::string right = centered(result, site, in.b, in.b_zero, in.transposes_b ? Sizes{-1, 1} : Sizes{1, -1});
+  if (in.transposes_a) {
+    result.line(fmt::format("left = Transpose<perm=[1, 0]>({})", left));
+    left = "left";
+  }
+  if (in.transposes_b) {
+    result.line(fmt::format("right = Transpose<perm=[1, 0]>({})", right));
+    right = "right";
+  }
+  return add_parts(result, *splits, left, -1, right, -2, [](const std::string& one, const std::string& other) {
+    return fmt::format("MatMul({}, {})", one, other);
+  });
+}
+
 std::optional<Replacement> lower_matmul_integer(Site& site) {
   Replacement result;
-  const auto sums = multiply(result, site, 0, 2, 1, 3);
+  const auto sums = multiply(result, site, {.a = 0, .a_zero = 2, .b = 1, .b_zero = 3});
   if (!sums) return std::nullopt;
   result.line(sums->is_real ? fmt::format("y0 = Cast<to=int32>({})", sums->name)
                             : fmt::format("y0 = Identity({})", sums->name));
@@ -274,129 +300,97 @@ std::optional<Replacement> lower_matmul_integer(Site& site) {
 
 std::optional<Replacement> lower_conv_integer(Site& site) {
   Replacement result;
-  if (convolve(result, site, {0, 2, 1, 3}, "sums").empty()) return std::nullopt;
-  result.line("y0 = Cast<to=int32>(sums)");
+  const auto sums = convolve(result, site, {0, 2, 1, 3});
+  if (!sums) return std::nullopt;
+  result.line(sums->is_real ? fmt::format("y0 = Cast<to=int32>({})", sums->name)
+                            : fmt::format("y0 = Identity({})", sums->name));
   result.summary = "Conv in f32, exact";
   return result;
 }
 
 std::optional<Replacement> lower_qlinear_conv(Site& site) {
   Replacement result;
-  const std::string sums = convolve(result, site, {0, 2, 3, 5}, "sums");
-  if (sums.empty()) return std::nullopt;
-  const std::size_t rank = site.shape(3)->size();
-  std::string whole = sums;
-  if (site.has_input(8)) {
-    const std::string target = result.ints("bias_shape", channels_at(1, rank));
-    result.line("bias = Cast<to=float>(x8)");
-    result.line(fmt::format("biases = Reshape(bias, {})", target));
-    result.line(fmt::format("biased = Add({}, biases)", sums));
-    whole = "biased";
+  // OpenVINO 2026.4.1 computes other numbers where the weights have a scale for each channel.
+  result.by_definition = "by definition of QLinearConv; the lowering is tested with results of ONNX Runtime";
+  const Shape* weights = site.shape(3);
+  const std::size_t rank = weights == nullptr ? 0 : weights->size();
+  std::string real;
+  if (is_symmetric(site) && rank >= 3) {
+    std::string x = dequantized(result, site, 0, 1, 2);
+    if (has_channels_last(site.node())) {
+      result.line(fmt::format("planes = Transpose<perm={}>({})", channels_first(rank), x));
+      x = "planes";
+    }
+    const std::string w = dequantized(result, site, 3, 4, 5, 0);
+    if (site.has_input(8)) {
+      result.line("bias_steps = Cast<to=float>(x8)");
+      result.line("bias_scale = Mul(x1, x4)");
+      result.line("bias = Mul(bias_steps, bias_scale)");
+    }
+    result.line(fmt::format("real = Conv<{}>({}, {}{})", convolution_text(site.node()), x, w,
+                            site.has_input(8) ? ", bias" : ""));
+    real = "real";
+  } else {
+    const auto sums = convolve(result, site, {0, 2, 3, 5});
+    if (!sums) return std::nullopt;
+    std::string whole = sums->name;
+    if (site.has_input(8)) {
+      const std::string target = result.ints("bias_shape", channels_at(1, rank));
+      result.line(fmt::format("bias = Reshape(x8, {})", target));
+      if (sums->is_real) result.line("real_bias = Cast<to=float>(bias)");
+      result.line(fmt::format("biased = Add({}, {})", whole, sums->is_real ? "real_bias" : "bias"));
+      whole = "biased";
+    }
+    const std::string factors = scale_factor(result, site, {1, 4, 6}, channels_at(1, rank));
+    result.line(fmt::format("steps = Mul({}, {})", real_sums(result, {whole, sums->is_real}), factors));
   }
-  result.line(fmt::format("scaled = Mul({}, {})", whole, factor(result, site, 1, 4, 6, channels_at(1, rank))));
-  give_quantized(result, "y0", "scaled", site.has_input(7) ? result.in_f32("x7", site.type(7)) : "",
-                 site.has_input(7) ? site.type(7) : site.type(0));
-  result.summary = "Conv in f32, rounded to 8 bits";
+  const std::string steps = real.empty() ? "steps" : real;
+  std::string last = steps;
+  if (has_channels_last(site.node())) {
+    result.line(fmt::format("pixels = Transpose<perm={}>({})", channels_last(rank), steps));
+    last = "pixels";
+  }
+  const onnx::ElementType type = site.has_input(7) ? site.type(7) : site.type(0);
+  if (real.empty()) {
+    give_quantized(result, "y0", last, site.has_input(7) ? result.in_f32("x7", site.type(7)) : "", type);
+    result.summary = "Conv in f32, rounded to 8 bits";
+  } else {
+    give_steps(result, site, last, 6, 7, type);
+    result.summary = "Conv between DequantizeLinear and QuantizeLinear";
+  }
   return result;
 }
 
 std::optional<Replacement> lower_qlinear_matmul(Site& site) {
   Replacement result;
-  const Shape* b_scale = site.shape(4);
+  // A row of the left matrix may have a scale of its own, and a column of the right one.
   const Shape* a_scale = site.shape(1);
-  const auto is_scalar = [](const Shape* shape) {
-    return shape != nullptr && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim == Dim(1); });
-  };
-  if (!is_scalar(a_scale) || !is_scalar(b_scale))
-    return site.no("each of its matrices must have one scale for the whole tensor, and not one for each row or column");
-  const auto sums = multiply(result, site, 0, 2, 3, 5);
-  if (!sums) return std::nullopt;
-  std::string real = sums->name;
-  if (!sums->is_real) {
-    result.line(fmt::format("real = Cast<to=float>({})", sums->name));
-    real = "real";
+  if (a_scale == nullptr || site.shape(4) == nullptr || site.shape(4)->size() > 1) {
+    return site.no("the rank of its scales is not known, or it has more scales than rows and columns");
   }
-  result.line(fmt::format("scaled = Mul({}, {})", real, factor(result, site, 1, 4, 6, {})));
+  if (is_symmetric(site) && a_scale->size() <= 1 && site.size(1, 0).value_or(1) == 1) {
+    const Shape* b = site.shape(3);
+    const std::string left = dequantized(result, site, 0, 1, 2);
+    const std::string right = dequantized(result, site, 3, 4, 5, b == nullptr ? 1 : static_cast<int>(b->size()) - 1);
+    result.line(fmt::format("real = MatMul({}, {})", left, right));
+    give_steps(result, site, "real", 6, 7, site.type(7));
+    result.summary = "MatMul between DequantizeLinear and QuantizeLinear";
+    return result;
+  }
+  const auto sums = multiply(result, site, {.a = 0, .a_zero = 2, .b = 3, .b_zero = 5});
+  if (!sums) return std::nullopt;
+  const std::string sum = real_sums(result, *sums);
+  if (a_scale->size() == 1 && site.size(1, 0) != 1) {
+    const std::string rows = result.ints("row_shape", {-1, 1});
+    result.line(fmt::format("row_scales = Reshape({}, {})", result.in_f32("x1", site.type(1)), rows));
+    result.line(fmt::format("both_scales = Mul(row_scales, {})", result.in_f32("x4", site.type(4))));
+    result.line(fmt::format("factor = Div(both_scales, {})", result.in_f32("x6", site.type(6))));
+    result.line(fmt::format("scaled = Mul({}, factor)", sum));
+  } else {
+    result.line(fmt::format("scaled = Mul({}, {})", sum, scale_factor(result, site, {1, 4, 6}, {})));
+  }
   give_quantized(result, "y0", "scaled", result.in_f32("x7", site.type(7)), site.type(7));
   result.summary = "MatMul in f32, rounded to 8 bits";
-  return result;
-}
-
-std::optional<Replacement> lower_qlinear_pair(Site& site) {
-  if (!is_8_bit(site.type(0)) || !is_8_bit(site.type(3))) return site.no("the types of its inputs are not i8 or u8");
-  Replacement result;
-  const std::string operation = site.node().op_type == "QLinearAdd" ? "Add" : "Mul";
-  const std::string a = dequantized(result, site, 0, 1, 2);
-  const std::string b = dequantized(result, site, 3, 4, 5);
-  result.line(fmt::format("real = {}({}, {})", operation, a, b));
-  give_steps(result, site, "real", 6, 7, site.type(0));
-  result.summary = operation + " in f32, rounded to 8 bits";
-  return result;
-}
-
-std::optional<Replacement> lower_qlinear_one(Site& site) {
-  const onnx::Node& node = site.node();
-  if (!is_8_bit(site.type(0))) return site.no("the type of its input is neither i8 nor u8");
-  Replacement result;
-  const std::string x = dequantized(result, site, 0, 1, 2);
-  if (node.op_type == "QLinearSigmoid") {
-    result.line(fmt::format("real = Sigmoid({})", x));
-  } else if (node.op_type == "QLinearLeakyRelu") {
-    result.line(fmt::format("real = LeakyRelu<alpha={:#.9g}>({})", node.float_or("alpha", 0.01F), x));
-  } else if (node.int_or("channels_last", 0) == 0) {
-    result.line(fmt::format("real = GlobalAveragePool({})", x));
-  } else {
-    const Shape* shape = site.shape(0);
-    if (shape == nullptr || shape->size() < 3) return site.no("its rank is not known");
-    std::vector<std::size_t> axes;
-    for (std::size_t axis = 1; axis + 1 < shape->size(); ++axis) axes.push_back(axis);
-    result.line(fmt::format("real = ReduceMean<axes={}, keepdims=1>({})", axes, x));
-  }
-  give_steps(result, site, "real", 3, 4, site.type(0));
-  result.summary = "the same in f32, rounded to 8 bits";
-  return result;
-}
-
-std::optional<Replacement> lower_qlinear_concat(Site& site) {
-  if (!is_8_bit(site.type(1))) return site.no("the type of its zero point is neither i8 nor u8");
-  Replacement result;
-  std::vector<std::string> parts;
-  for (std::size_t i = 2; i + 2 < site.node().inputs.size(); i += 3) {
-    if (!is_8_bit(site.type(i))) return site.no("the types of its inputs are not i8 or u8");
-    parts.push_back(dequantized(result, site, i, i + 1, i + 2));
-  }
-  if (parts.empty()) return site.no("it has no input to concatenate");
-  result.line(fmt::format("real = Concat<axis={}>({})", site.node().int_or("axis", 0), fmt::join(parts, ", ")));
-  give_steps(result, site, "real", 0, 1, site.type(1));
-  result.summary = "Concat in f32, rounded to 8 bits";
-  return result;
-}
-
-std::optional<Replacement> lower_matmul_integer_to_float(Site& site) {
-  const bool is_dynamic = site.node().op_type == "DynamicQuantizeMatMul";
-  const std::size_t scale = is_dynamic ? 2 : 3;
-  if (site.type(scale) != onnx::ElementType::f32) {
-    return site.no(fmt::format("the type of its scales is {}; only f32 is supported", to_string(site.type(scale))));
-  }
-  Replacement result;
-  const auto name = [&](std::size_t i) { return site.has_input(i) ? fmt::format("x{}", i) : std::string("_"); };
-  std::string a_scale = "x2";
-  if (is_dynamic) {
-    result.line("a, a_scale, a_zero = DynamicQuantizeLinear(x0)");
-    result.line(fmt::format("sums = MatMulInteger(a, x1, a_zero{})", site.has_input(3) ? ", x3" : ""));
-    a_scale = "a_scale";
-  } else {
-    const bool has_b = site.has_input(5);
-    result.line(fmt::format("sums = MatMulInteger(x0, x1{})", has_b               ? fmt::format(", {}, x5", name(4))
-                                                              : site.has_input(4) ? ", x4"
-                                                                                  : ""));
-  }
-  const std::size_t bias = is_dynamic ? 4 : 6;
-  result.line("real = Cast<to=float>(sums)");
-  result.line(fmt::format("scale = Mul({}, {})", a_scale, fmt::format("x{}", scale)));
-  result.line(fmt::format("{} = Mul(real, scale)", site.has_input(bias) ? "scaled" : "y0"));
-  if (site.has_input(bias)) result.line(fmt::format("y0 = Add(scaled, x{})", bias));
-  result.summary = "MatMulInteger and Mul";
   return result;
 }
 

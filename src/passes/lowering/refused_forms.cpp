@@ -2,9 +2,14 @@
 #include "passes/lowering/refused_forms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <vector>
+
+#include "onnx/schema.hpp"
+#include "onnx/standard_operators.hpp"
+#include "passes/lowering/moved_data.hpp"
 
 namespace graft::passes {
 namespace {
@@ -12,6 +17,10 @@ namespace {
 bool has_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> types) {
   const onnx::Value* input = node.input(0);
   return input != nullptr && input->type && std::find(types.begin(), types.end(), *input->type) != types.end();
+}
+
+bool is_any_of(onnx::ElementType type, std::initializer_list<onnx::ElementType> types) {
+  return std::find(types.begin(), types.end(), type) != types.end();
 }
 
 /// Returns the rank of a value, or -1 if it is unknown.
@@ -100,6 +109,39 @@ bool is_strided_and_dilated(const std::vector<std::int64_t>& strides, const std:
   const auto is_above_1 = [](std::int64_t each) { return each > 1; };
   return std::any_of(strides.begin(), strides.end(), is_above_1) &&
          std::any_of(dilations.begin(), dilations.end(), is_above_1);
+}
+
+bool is_refused_quantization(const onnx::Node& node) {
+  using enum onnx::ElementType;
+  const bool is_dequantize = node.op_type == "DequantizeLinear";
+  const onnx::Value* integers = is_dequantize ? node.input(0) : node.output();
+  if (integers == nullptr || !integers->type) return false;
+  if (is_any_of(*integers->type, {u8, u16, i16, i32, u4, u2, i2})) return true;
+  if (!is_any_of(*integers->type, {i8, i4})) return false;
+  if (const onnx::Value* zero = node.input(2)) {
+    const auto zeros = onnx::constant_ints(zero);
+    if (!zeros || std::any_of(zeros->begin(), zeros->end(), [](std::int64_t n) { return n != 0; })) return true;
+  }
+  if (!is_dequantize) return false;
+  if (integers->constant()) return rank_of(integers) == 0;
+  const onnx::Node* movement = integers->graph == node.graph ? integers->producer : nullptr;
+  if (movement == nullptr) return false;
+  const std::vector<std::size_t> moved = moved_inputs(*movement);
+  return std::any_of(moved.begin(), moved.end(),
+                     [&](std::size_t i) { return movement->input(i)->constant().has_value(); });
+}
+
+bool is_quantized_operator(const onnx::Node& node) {
+  if (node.domain.empty()) {
+    return has_trait(node, onnx::trait::scales_integers | onnx::trait::quantizes) || node.is("MatMulInteger") ||
+           node.is("ConvInteger");
+  }
+  constexpr std::array operators = {"QuantizeLinear",     "DequantizeLinear",      "QGemm",
+                                    "QAttention",         "DynamicQuantizeMatMul", "MatMulIntegerToFloat",
+                                    "DynamicQuantizeLSTM"};
+  return onnx::is_of_onnxruntime(node) &&
+         (node.op_type.starts_with("QLinear") ||
+          std::find(operators.begin(), operators.end(), node.op_type) != operators.end());
 }
 
 bool is_bilinear(const onnx::Node& grid_sample) {

@@ -59,6 +59,13 @@ inline constexpr std::int64_t largest_k = 3840;
 /// Returns whether a ConvTranspose with these attributes has a stride and a dilation above 1.
 [[nodiscard]] bool is_strided_and_dilated(const std::vector<std::int64_t>& strides,
                                           const std::vector<std::int64_t>& dilations);
+/// Returns whether TensorRT refuses a QuantizeLinear or a DequantizeLinear, or reads its unsigned integers as signed
+/// ones: its integers are neither i8 nor i4, a zero point is not the constant 0, or it dequantizes a constant without
+/// axes or elements that are selected from a constant.
+[[nodiscard]] bool is_refused_quantization(const onnx::Node& node);
+/// Returns whether a node scales, or computes with, quantized integers: QuantizeLinear, QLinearConv, MatMulInteger and
+/// their like, of ONNX and of ONNX Runtime.
+[[nodiscard]] bool is_quantized_operator(const onnx::Node& node);
 /// Returns whether the mode of a GridSample is linear, which opset 16 calls bilinear.
 [[nodiscard]] bool is_bilinear(const onnx::Node& grid_sample);
 
