@@ -99,7 +99,7 @@ TEST(Auto, PrintsTheOptionsOfTheComparison) {
   options.relative = 0.5;
   options.absolute = 1e-3;
   options.ranges["image"] = {0, 255};
-  EXPECT_EQ(verify_command({.model = "a.onnx"}, "b.onnx", {}, options),
+  EXPECT_EQ(verify_command({.model = "a.onnx"}, "b.onnx", options),
             "graft verify a.onnx b.onnx --range image=0..255 --seeds 7 --rtol 0.5 --atol 0.001");
 }
 
