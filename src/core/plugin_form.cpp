@@ -58,16 +58,17 @@ std::vector<PluginForm> make_forms() {
   const std::vector<std::string_view> batched{"y0 = Identity(num_detections)", "y1 = Identity(detection_boxes)",
                                               "y2 = Identity(detection_scores)",
                                               "y3 = CastLike(detection_classes, detection_scores)"};
-  return {
-      {"EfficientNMS_TRT", {}},
-      {"EfficientNMSX_TRT", {}},
-      {"EfficientIdxNMS_TRT", {}},
-      {"EfficientNMS_Explicit_TF_TRT", {}},
-      {"EfficientNMS_Implicit_TF_TRT", {}},
-      {"EfficientNMS_ONNX_TRT", {rows_of_detections}},
-      {"BatchedNMS_TRT", batched},
-      {"BatchedNMSDynamic_TRT", batched},
-      {"TRTBatchedNMS", {boxes_and_scores, "y1 = Identity(detection_classes)", "y2 = Identity(detection_indices)"}}};
+  return {{"EfficientNMS_TRT", {}, false},
+          {"EfficientNMSX_TRT", {}, true},
+          {"EfficientIdxNMS_TRT", {}, true},
+          {"EfficientNMS_Explicit_TF_TRT", {}, false},
+          {"EfficientNMS_Implicit_TF_TRT", {}, false},
+          {"EfficientNMS_ONNX_TRT", {rows_of_detections}, false},
+          {"BatchedNMS_TRT", batched, false},
+          {"BatchedNMSDynamic_TRT", batched, false},
+          {"TRTBatchedNMS",
+           {boxes_and_scores, "y1 = Identity(detection_classes)", "y2 = Identity(detection_indices)"},
+           false}};
 }
 
 }  // namespace
@@ -82,6 +83,11 @@ const PluginForm* find_plugin_form(std::string_view plugin_name) {
 bool has_own_outputs(std::string_view plugin_name) {
   const PluginForm* form = find_plugin_form(plugin_name);
   return form != nullptr && !form->outputs.empty();
+}
+
+bool can_stand_in(std::string_view plugin_name) {
+  const PluginForm* form = find_plugin_form(plugin_name);
+  return form == nullptr || form->has_all_outputs;
 }
 
 }  // namespace graft

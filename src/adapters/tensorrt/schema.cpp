@@ -28,7 +28,7 @@ PluginSchema own_schema(const OperatorType& type, std::string_view space) {
 std::vector<PluginSchema> stand_in_schemas(const OperatorType& type) {
   std::vector<PluginSchema> schemas;
   for (const DropIn& drop_in : type.drop_ins) {
-    if (has_own_outputs(drop_in.plugin_name)) continue;
+    if (!can_stand_in(drop_in.plugin_name)) continue;
     PluginSchema& schema = schemas.emplace_back(PluginSchema{.name = std::string(drop_in.plugin_name),
                                                              .version = std::string(drop_in.version),
                                                              .space = {},

@@ -26,24 +26,12 @@ namespace {
 std::atomic<nvinfer1::ILoggerFinder*> logger_finder = nullptr;
 
 /// The names of NVIDIA's standard plugins for which Graft has stand-ins, from NVIDIA's sources of releases 10.0 to
-/// 11.1. For the two deformable operators and the three for detections the sources of 11.x were not checked: omitting a
-/// free name costs a message, offering a used name costs the whole library.
-constexpr std::array standard_10 = {"EfficientNMS_Explicit_TF_TRT",
-                                    "EfficientNMS_Implicit_TF_TRT",
-                                    "EfficientNMS_TRT",
-                                    "InstanceNormalization_TRT",
-                                    "LReLU_TRT",
-                                    "ModulatedDeformConv2d",
-                                    "MultiscaleDeformableAttnPlugin_TRT",
-                                    "Normalize_TRT",
-                                    "ResizeNearest_TRT"};
-constexpr std::array standard_11 = {"EfficientNMS_Explicit_TF_TRT",
-                                    "EfficientNMS_Implicit_TF_TRT",
-                                    "EfficientNMS_TRT",
-                                    "InstanceNormalization_TRT",
-                                    "ModulatedDeformConv2d",
-                                    "MultiscaleDeformableAttnPlugin_TRT",
-                                    "ResizeNearest_TRT"};
+/// 11.1. For the two deformable operators the sources of 11.x were not checked: omitting a free name costs a message,
+/// offering a used name costs the whole library.
+constexpr std::array standard_10 = {"InstanceNormalization_TRT",          "LReLU_TRT",     "ModulatedDeformConv2d",
+                                    "MultiscaleDeformableAttnPlugin_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
+constexpr std::array standard_11 = {"InstanceNormalization_TRT", "ModulatedDeformConv2d",
+                                    "MultiscaleDeformableAttnPlugin_TRT", "ResizeNearest_TRT"};
 
 bool is_listed(std::string_view list, std::string_view name) {
   while (!list.empty()) {

@@ -250,8 +250,11 @@ table_shape = Concat<axis=0>(items, box_count, class_count)
 row_shape = Concat<axis=0>(items, rest)
 scores32 = Cast<to=1>(scores)
 table32 = Reshape(scores32, table_shape))");
-    add(if_so(op_.score_activation, 's') ? "judged32 = Sigmoid(table32)" : "judged32 = Identity(table32)");
-    add(R"(threshold32 = Constant<value_float=@score_threshold>()
+    add(R"(logit_number = Constant<value_int=@score_activation>()
+is_logit = Cast<to=9>(logit_number)
+sigmoid32 = Sigmoid(table32)
+judged32 = Where(is_logit, sigmoid32, table32)
+threshold32 = Constant<value_float=@score_threshold>()
 is_high = GreaterOrEqual(judged32, threshold32)
 class_number = Squeeze(class_count)
 labels = Range(zero, class_number, one)
@@ -264,25 +267,25 @@ ranked32 = Where(is_candidate, table32, lowest32))");
 
   /// Adds sorted32 (N,M), and the box, the class and the element number of each place in it.
   void sort_candidates() {
-    const bool is_limited = if_so(op_.top_k > 0, 'k');
-    if (is_limited) add("limit_number = Constant<value_int=@top_k>()\nlimit = Unsqueeze(limit_number, axis_0)");
-    if (if_so(op_.top_k_per_class, 'c')) {
-      add(is_limited ? "of_class = Min(box_count, limit)" : "of_class = Identity(box_count)");
-      add(R"(by_class32 = Transpose<perm=[0, 2, 1]>(ranked32)
-first32, first = TopK<axis=2>(by_class32, of_class)
+    const bool of_class = if_so(op_.top_k_per_class, 'c');
+    add(std::string("all_count = Identity(") + (of_class ? "box_count)" : "element_count)"));
+    add(R"(limit_number = Constant<value_int=@top_k>()
+has_limit = Greater(limit_number, zero)
+limited_count = Min(all_count, limit_number)
+count = Where(has_limit, limited_count, all_count))");
+    add(of_class ? R"(by_class32 = Transpose<perm=[0, 2, 1]>(ranked32)
+first32, first = TopK<axis=2>(by_class32, count)
 row32 = Reshape(first32, row_shape)
 row_boxes = Reshape(first, row_shape)
-visited = Mul(class_count, of_class)
+visited = Mul(class_count, count)
 sorted32, place = TopK<axis=1>(row32, visited)
-label = Div(place, of_class)
-box = GatherElements<axis=1>(row_boxes, place))");
-    } else {
-      add(is_limited ? "visited = Min(element_count, limit)" : "visited = Identity(element_count)");
-      add(R"(row32 = Reshape(ranked32, row_shape)
+label = Div(place, count)
+box = GatherElements<axis=1>(row_boxes, place))"
+                 : R"(visited = Identity(count)
+row32 = Reshape(ranked32, row_shape)
 sorted32, place = TopK<axis=1>(row32, visited)
 box = Div(place, class_count)
 label = Mod(place, class_count))");
-    }
     add("first_element = Mul(box, class_count)\nelement = Add(first_element, label)");
   }
 
@@ -343,16 +346,14 @@ place32 = GatherElements<axis=1>(list32, element_index))");
 
   /// Adds kept32 (N,M), which is 0, or higher for an earlier place if the place is a detection.
   void suppress() {
-    if (if_so(op_.pixel_boxes, 'p')) {
-      add(R"(pair_shape = Constant<value_ints=[0, 0, 2, 2]>()
+    add(R"(pair_shape = Constant<value_ints=[0, 0, 2, 2]>()
 pairs32 = Reshape(place32, pair_shape)
 first_corner32 = ReduceMin<axes=[2], keepdims=0>(pairs32)
 second_corner32 = ReduceMax<axes=[2], keepdims=0>(pairs32)
-past32 = Add(second_corner32, one32)
+pixel_number = Constant<value_int=@pixel_boxes>()
+pixel32 = Cast<to=1>(pixel_number)
+past32 = Add(second_corner32, pixel32)
 compared32 = Concat<axis=2>(first_corner32, past32))");
-    } else {
-      add("compared32 = Identity(place32)");
-    }
     add(R"(visited_number = Squeeze(visited)
 position = Range(zero, visited_number, one)
 worth = Sub(visited, position)
@@ -368,10 +369,9 @@ label_column = Unsqueeze(labels, axis_1)
 is_label = Equal(label_row, label_column)
 class_scores32 = Where(is_label, order_row32, none32))");
     }
-    add(if_so(op_.max_output_boxes_per_class > 0, 'm')
-            ? "most_number = Constant<value_int=@max_output_boxes_per_class>()\n"
-              "most = Unsqueeze(most_number, axis_0)"
-            : "most = Identity(visited)");
+    add(R"(most_number = Constant<value_int=@max_output_boxes_per_class>()
+has_most = Greater(most_number, zero)
+most = Where(has_most, most_number, visited))");
     add(R"(overlap32 = Constant<value_float=@iou_threshold>()
 selected = NonMaxSuppression(compared32, class_scores32, most, overlap32, none32)
 item_and_place = Constant<value_ints=[0, 2]>()
@@ -384,10 +384,14 @@ kept32 = Mul(is_kept32, order32))");
   }
 
   void write_outputs() {
-    add("places_number = Constant<value_int=@max_output_boxes>()\nplaces_of_item = Unsqueeze(places_number, axis_0)");
-    add(if_so(op_.pad_per_class && op_.max_output_boxes_per_class > 0, 'l')
-            ? "places_of_classes = Mul(class_count, most)\nplaces = Min(places_of_item, places_of_classes)"
-            : "places = Identity(places_of_item)");
+    add(R"(places_number = Constant<value_int=@max_output_boxes>()
+places_of_item = Unsqueeze(places_number, axis_0)
+places_of_classes = Mul(class_count, most)
+fewer_places = Min(places_of_item, places_of_classes)
+pad_number = Constant<value_int=@pad_per_class>()
+pads_classes = Cast<to=9>(pad_number)
+is_padded = And(pads_classes, has_most)
+places = Where(is_padded, fewer_places, places_of_item))");
     add(R"(taken = Min(places, visited)
 best32, at = TopK<axis=1>(kept32, taken)
 is_detection = Greater(best32, none32)
@@ -415,16 +419,20 @@ index = Add(first_box, box_at)
 index_or_empty = Where(is_detection, index, empty)
 padded_indices = Pad(index_or_empty, pads_2, empty)
 detection_indices = Cast<to=6>(padded_indices)
-score_at32 = GatherElements<axis=1>(sorted32, at))");
-    add(op_.score_activation ? "score32 = Sigmoid(score_at32)" : "score32 = Identity(score_at32)");
-    add(R"(score_or_none32 = Where(is_detection, score32, none32)
+score_at32 = GatherElements<axis=1>(sorted32, at)
+sigmoid_at32 = Sigmoid(score_at32)
+score32 = Where(is_logit, sigmoid_at32, score_at32)
+score_or_none32 = Where(is_detection, score32, none32)
 padded_scores32 = Pad(score_or_none32, pads_2, none32)
 detection_scores = CastLike(padded_scores32, boxes)
 at_column = Unsqueeze(at, axis_2)
 at_index = Expand(at_column, coordinates)
-box_at32 = GatherElements<axis=1>(place32, at_index))");
-    add(if_so(op_.clip_boxes, 'n') ? "shown32 = Clip(box_at32, none32, one32)" : "shown32 = Identity(box_at32)");
-    add(R"(is_detection_column = Unsqueeze(is_detection, axis_2)
+box_at32 = GatherElements<axis=1>(place32, at_index)
+clip_number = Constant<value_int=@clip_boxes>()
+clips = Cast<to=9>(clip_number)
+clipped32 = Clip(box_at32, none32, one32)
+shown32 = Where(clips, clipped32, box_at32)
+is_detection_column = Unsqueeze(is_detection, axis_2)
 box_or_none32 = Where(is_detection_column, shown32, none32)
 padded_boxes32 = Pad(box_or_none32, pads_3, none32)
 detection_boxes = CastLike(padded_boxes32, boxes))");

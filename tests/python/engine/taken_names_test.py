@@ -16,8 +16,7 @@ from onnx import TensorProto, helper
 
 TAKEN = ["InstanceNormalization_TRT 1", "InstanceNormalization_TRT 2", "InstanceNormalization_TRT 3"]
 TAKEN += ["LReLU_TRT 1", "Normalize_TRT 1", "ResizeNearest_TRT 1", "ModulatedDeformConv2d 1", "ModulatedDeformConv2d 2"]
-TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2", "EfficientNMS_TRT 1"]
-TAKEN += ["EfficientNMS_Explicit_TF_TRT 1", "EfficientNMS_Implicit_TF_TRT 1"]
+TAKEN += ["MultiscaleDeformableAttnPlugin_TRT 1", "MultiscaleDeformableAttnPlugin_TRT 2"]
 
 # Loads libraries like trtexec and the driver: the standard plugins first, then the named libraries. Prints the result
 # of each load and all creators. With a model, builds an engine.
