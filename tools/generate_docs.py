@@ -367,8 +367,9 @@ def operator_page(op, graft):
     if op["drop_ins"]:
         parts += [
             "## Stands in for\n",
-            "The operator replaces the plugins in this table. A node or plugin field collection with one of these "
-            "names works unchanged, with the inputs in the order of the original plugin.\n",
+            "The operator replaces the plugins in this table. `graft convert` and `graft build` take a node with one of "
+            "these names unchanged, with the inputs in the order of the original plugin. "
+            "[libgraft_stand_ins.so](../plugins.md) has the names under which TensorRT itself can create the operator.\n",
             table(("plugin", "version", "inputs", "fields", "known from"), map(drop_in_row, op["drop_ins"])),
         ]
     if op["onnx_name"]:

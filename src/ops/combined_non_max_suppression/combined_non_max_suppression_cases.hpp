@@ -61,8 +61,8 @@ namespace graft::ops {
     add(dtype, 3, 65, 4, {{"score_activation", 1U}, {"score_threshold", 0.6F}}, "_logits");
     add(dtype, 3, 65, 4, {{"score_activation", 1U}, {"score_threshold", 0.0F}}, "_all_logits");
     add(dtype, 3, 65, 4, {{"score_activation", 1U}, {"score_threshold", 2.0F}}, "_no_logits");
-    add(dtype, 3, 65, 4, with({{"iou_threshold", 0.0F}}), "_any_overlap");
-    add(dtype, 3, 65, 4, with({{"iou_threshold", 1.0F}}), "_no_overlap");
+    add(dtype, 3, 65, 4, {{"score_threshold", 0.0F}, {"iou_threshold", 0.0F}}, "_any_overlap");
+    add(dtype, 3, 65, 4, {{"score_threshold", 0.0F}, {"iou_threshold", 1.0F}}, "_no_overlap");
     for (const Fill fill : {Fill::sparse, Fill::zeros, Fill::tiny, Fill::special}) {
       const std::string what = "_fill_" + std::to_string(static_cast<int>(fill));
       add(dtype, 3, 200, 4, with({}), what, fill);
