@@ -31,6 +31,12 @@ def boxes_of(name, shape):
     return torch.cat([centers - sizes, centers + sizes], dim=-1)
 
 
+def distinct_scores(name, shape):
+    """Returns scores of which no two are equal, as TensorFlow has another order of equal scores; f16 represents them."""
+    values = random_values(name + " scores", shape).flatten()
+    return (torch.argsort(torch.argsort(values)).float() / 512 - 0.5).reshape(shape)
+
+
 def make(out):
     golden = Golden("CombinedNonMaxSuppression", suppress)
     cases = [
@@ -51,7 +57,7 @@ def make(out):
             key = f"{dtype}_{name}"
             shape = (items, count, classes) if name == "boxes_of_classes" else (items, count)
             boxes = golden.x(f"{key}.x", rounded(boxes_of(key, shape), dtype))
-            scores = golden.x(f"{key}.scores", rounded(random_values(key + " scores", (items, count, classes)), dtype))
-            attributes = {"score_threshold": 0.125, "iou_threshold": 0.375, "max_output_boxes": 25} | more
+            scores = golden.x(f"{key}.scores", distinct_scores(key, (items, count, classes)))
+            attributes = {"score_threshold": 0.126, "iou_threshold": 0.375, "max_output_boxes": 25} | more
             golden.add(key, dtype, boxes, attributes, more=[scores])
     golden.write(out, "combined_non_max_suppression")
