@@ -25,7 +25,7 @@
 namespace graft::cli {
 namespace {
 
-/// An option that the engine driver has under the same name.
+/// An option of `graft build` that is passed on to the engine driver, which has an option of the same name.
 struct DriverOption {
   const char* name;
   const char* type;  // null for a flag

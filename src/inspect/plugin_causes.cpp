@@ -77,7 +77,7 @@ MeantPlugin plugin_of(const json& creator) {
       .name = text_of(creator, "name"), .version = text_of(creator, "version"), .space = text_of(creator, "namespace")};
 }
 
-/// Returns a list such as "'1'" or "'1', '2' or '3'".
+/// Returns the different values of a field of the creators, quoted: "'1'" or "'1', '2' or '3'".
 std::string one_of(const std::vector<const json*>& creators, const char* field) {
   std::vector<std::string> strings;
   for (const json* creator : creators) {

@@ -45,8 +45,8 @@ std::string refused_type(const Node& node, std::size_t index, const TypeSet& all
                     input.name, input.name, node.op_type);
 }
 
-/// Checks the inputs by the schema of one opset. `opset_words` names that opset in messages if the text is written in
-/// another.
+/// Returns why the types of the inputs violate the schema of one opset, or nothing if they are allowed. `opset_words`
+/// names that opset in the message if the body of the function is written in another one.
 std::optional<std::string> fault_of_inputs(const Node& node, const SchemaTypes& types, const std::string& opset_words) {
   std::map<char, const Value*> first_of;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace graft::toolkit {
 
-/// Returns the arguments that choose the TensorRT and its targets.
+/// Returns the driver's arguments --tensorrt and --target.
 [[nodiscard]] std::vector<std::string> choice_arguments(const BuildOptions& options);
 
 /// Returns all options of the driver's command `build`, except the plugin libraries.

@@ -88,7 +88,11 @@ class Inliner {
     for (int hops = 0;; ++hops) {
       const auto found = renamed_.find(to_string(parse_tensor_name(current)));
       if (found == renamed_.end()) return current;
-      if (hops > deepest_calls * 4) throw Error(fmt::format("the tensor '{}' is an alias of itself", input));
+      if (hops > deepest_calls * 4)
+        throw Error(fmt::format(
+            "the tensor '{}' is computed from itself: functions of the file return each other's results; export the "
+            "model again",
+            input));
       current = found->second;
     }
   }

@@ -87,7 +87,8 @@ std::vector<std::int64_t> channels_first(std::size_t rank) {
   return permutation;
 }
 
-/// Inserts the operator between two transpositions, for tensors whose channels are the last axis.
+/// Returns the edit that replaces the node that computes `output` by the operator between two Transpose nodes, for
+/// tensors whose channels are the last axis.
 std::function<void(onnx::Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
                                                      std::string output) {
   return [op = std::move(op), input = std::move(input), output = std::move(output)](onnx::Graph& graph) {

@@ -289,10 +289,11 @@ std::optional<Replacement> lower_coordinates(Site& site) {
   const std::int64_t pixels = height * width;
   std::vector<double> values(static_cast<std::size_t>(2 * pixels));
   for (std::int64_t i = 0; i < pixels; ++i) {
-    const auto row = static_cast<double>(i / width);
-    const auto other = static_cast<double>((i + pixels) % height);
-    values[static_cast<std::size_t>(i)] = -1 + row * (2.0 / static_cast<double>(width - 1));
-    values[static_cast<std::size_t>(i + pixels)] = -1 + other * (2.0 / static_cast<double>(height - 1));
+    const std::int64_t row = i / width;
+    const std::int64_t other = (i + pixels) % height;
+    values[static_cast<std::size_t>(i)] = -1 + static_cast<double>(row) * (2.0 / static_cast<double>(width - 1));
+    values[static_cast<std::size_t>(i + pixels)] =
+        -1 + static_cast<double>(other) * (2.0 / static_cast<double>(height - 1));
   }
   Replacement result;
   std::string table = result.constant("coordinates", f32_tensor({1, 2, height, width}, values));

@@ -104,7 +104,7 @@ class Parameters {
 
   /// Returns the name of a scale or a zero point in f32, in a shape that broadcasts to the tensor.
   [[nodiscard]] std::string in_f32(Replacement& result, const std::string& name, const onnx::Value& value) const {
-    const std::string real = result.in_f32(name, value.type.value_or(onnx::ElementType::f32));
+    std::string real = result.in_f32(name, value.type.value_or(onnx::ElementType::f32));
     if (channels_.size() < 2) return real;
     result.line(fmt::format("{}_channels = Reshape({}, {})", name, real, result.ints("channels", channels_)));
     return name + "_channels";

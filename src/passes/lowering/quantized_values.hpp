@@ -24,7 +24,8 @@ std::string centered(Replacement& result, const Site& site, std::size_t x, std::
 /// integers then write QuantizeLinear and DequantizeLinear, which a later lowering changes to that form.
 [[nodiscard]] bool is_symmetric(Site& site);
 
-/// Returns the name of the real numbers for which the integers of an input stand. `axis` is the axis of their scales.
+/// Adds the nodes that dequantize an input, (x - zero point) * scale, and returns the name of their f32 result. `axis`
+/// is the axis of the scales.
 std::string dequantized(Replacement& result, Site& site, std::size_t x, std::size_t scale, std::size_t zero,
                         int axis = 1);
 

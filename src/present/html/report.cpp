@@ -305,7 +305,8 @@ std::string without_tags(const std::string& json) {
 void leave_out_empty(Json& node) {
   for (auto member = node.begin(); member != node.end();) {
     const Json& value = member.value();
-    const bool is_empty = value.is_null() || value == "" || value == false || (value.is_array() && value.empty());
+    const bool is_empty_text = value.is_string() && value.get_ref<const std::string&>().empty();
+    const bool is_empty = value.is_null() || is_empty_text || value == false || (value.is_array() && value.empty());
     member = is_empty ? node.erase(member) : std::next(member);
   }
 }

@@ -40,8 +40,8 @@ struct PieceFigures {
   std::int32_t zeros = 0;
 };
 
-/// Returns the figures of a piece. The bits of floats of one sign are ordered like integers, with NaN above infinity,
-/// so that the compiler can vectorize the loop.
+/// Returns the largest and the lowest value, as bits, and the number of zeros. The bits of floats of one sign are
+/// ordered like integers, with NaN above infinity, so the loop compares integers, which the compiler can vectorize.
 GRAFT_ALSO_FOR_AVX2 PieceFigures look_at(std::span<const float> values) {
   std::int32_t highest = 0;
   std::int32_t lowest = 0;

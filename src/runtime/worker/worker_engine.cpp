@@ -181,7 +181,7 @@ class Worker {
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough) return;
     throw Error(
         fmt::format("the CPU engine's worker {} while it started; the limit of open files of this process is {}\nRaise "
-                    "the limit and run the command again: ulimit -n 1024",
+                    "the limit with `ulimit -n 1024`, and run the command again",
                     how, limit.rlim_cur));
   }
 
