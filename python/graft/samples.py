@@ -10,7 +10,7 @@ import pathlib
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from graft import arrays
 from graft.errors import Error
@@ -59,7 +59,7 @@ def opened(data: Data | None, limit: int = 0) -> Iterator[tuple[arrays.Packed, l
             "folder, or an iterable of samples"
         )
     with tempfile.TemporaryDirectory(prefix="graft-data-") as folder:
-        write_samples(data, pathlib.Path(folder), limit)
+        write_samples(cast("Iterable[Sample]", data), pathlib.Path(folder), limit)  # other forms were found above
         yield {}, [folder]
 
 
