@@ -390,7 +390,7 @@ def test_nodes_that_build_with_other_sizes_are_not_blamed(tmp_path: pathlib.Path
         helper.make_node(
             "If", ["is_positive"], ["m"], name="if", then_branch=graph("t", [relu]), else_branch=graph("e", [pooled])
         ),
-        helper.make_node("Resize", ["m", "", "scales"], ["y"], name="resize", mode="cubic", cubic_coeff_a=-0.5),
+        helper.make_node("Resize", ["m", "", "scales"], ["y"], name="resize", mode="cubic", exclude_outside=1),
     ]
     constants = {"zero": np.float32(0), "scales": np.array([1, 1, 2, 2], np.float32)}
     model = write(
