@@ -317,6 +317,19 @@ Runs read_runs(Columns columns, const SourceOptions& options) {
   return result;
 }
 
+Samples open_runs(Columns columns) {
+  const auto divisions = std::make_shared<const std::vector<Division>>(Divider(columns, false).divide());
+  return {.count = count_runs(*divisions),
+          .sample =
+              [divisions](std::int64_t run) {
+                runtime::TensorMap tensors;
+                for (const Division& division : *divisions) tensors.emplace(division.name(), division.read(run));
+                return tensors;
+              },
+          .identity = columns.identity,
+          .notes = columns.notes};
+}
+
 std::map<std::string, std::vector<std::int64_t>, std::less<>> first_shapes(const Columns& columns) {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;
   for (const Column& column : columns.list) {

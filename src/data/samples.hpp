@@ -39,6 +39,9 @@ struct Runs {
 /// Throws Error as divide_samples does, and for files of a folder that need too much memory.
 [[nodiscard]] Runs read_runs(Columns columns, const SourceOptions& options);
 
+/// Returns the same runs as read_runs, without its note and its limit: only the run in use is in memory.
+[[nodiscard]] Samples open_runs(Columns columns);
+
 /// Returns the dimensions of the first run, without reading data; an image has no dimensions.
 [[nodiscard]] std::map<std::string, std::vector<std::int64_t>, std::less<>> first_shapes(const Columns& columns);
 

@@ -31,7 +31,7 @@ namespace {
 
 void complete(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
               graft::verify::VerifyOptions& options) {
-  if (!options.data.empty() && !options.ranges.empty()) {
+  if (options.has_data() && !options.ranges.empty()) {
     throw Error(fmt::format("{0} describes synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                             setting_name(Setting::synthetic_ranges), setting_name(options.data_setting)));
   }
@@ -47,8 +47,8 @@ double fraction_of(std::size_t done, std::size_t total) {
 /// choose their sizes.
 std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, const graft::onnx::Model& reference,
                                                 const graft::verify::VerifyOptions& options) {
-  return options.data.empty() ? runtime::make_comparison_engine(engine, reference, options.shapes)
-                              : runtime::make_limited_engine(engine);
+  return options.has_data() ? runtime::make_limited_engine(engine)
+                            : runtime::make_comparison_engine(engine, reference, options.shapes);
 }
 
 /// Returns ComparedModels::without_own_kernels.
@@ -83,6 +83,14 @@ void check(const VerifyOptions& options) {
   if (options.seeds != 0 && (has_tensors || !options.data_files.empty())) {
     throw Error(fmt::format("{0}: this setting creates synthetic inputs, which {1} replaces\nRemove {0} or {1}",
                             setting_name(Setting::synthetic_seeds), setting_name(Setting::verify_data)));
+  }
+  if (options.parts && !has_tensors && options.data_files.empty()) {
+    throw Error(fmt::format("{}: only runs on data are spread, and there are no data\nPass the data with {}",
+                            setting_name(Setting::verify_parts), setting_name(Setting::verify_data)));
+  }
+  if (options.parts && options.own_kernels) {
+    throw Error(fmt::format("{0}: {1} runs in one process\nRemove {0} or {1}", setting_name(Setting::verify_parts),
+                            setting_name(Setting::own_kernels)));
   }
   for (const auto& [name, range] : options.ranges) {
     const std::string option = fmt::format("{}['{}']", setting_name(Setting::synthetic_ranges), name);
@@ -172,6 +180,7 @@ graft::verify::VerifyOptions engine_options(const VerifyOptions& given) {
                                        .relative = given.relative,
                                        .absolute = given.absolute,
                                        .snr_db = given.snr_db,
+                                       .threads = given.threads,
                                        .across_formats = true,
                                        .may_be_narrower = true,
                                        .finds_unreached = true,
@@ -182,6 +191,7 @@ graft::verify::VerifyOptions engine_options(const VerifyOptions& given) {
     options.ranges.emplace(name, verify::InputRange{.lowest = range.lowest, .highest = range.highest, .why = {}});
   }
   if (given.own_kernels) options.candidate_kernels = runtime::OperatorKernels::own;
+  options.parts = given.parts;
   return options;
 }
 
@@ -259,6 +269,24 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
       candidate};
   result.data_notes = std::move(notes);
   return result;
+}
+
+std::string verify_part(const Model& reference, const Model& candidate, SampleRange runs,
+                        const VerifyOptions& options) {
+  graft::verify::VerifyOptions inner = engine_options(options);
+  data::Samples data =
+      data::open_runs(open_columns(given_data(options), data::inputs_of(model_of(reference), model_of(candidate))));
+  inner.data_set = {.count = data.count, .sample = std::move(data.sample)};
+  place_inputs(model_of(reference), model_of(candidate), inner);
+  Work work(options.watch, options.engine, purpose_of_run(false));
+  return work.run([&] {
+    const std::unique_ptr<runtime::Engine> engine = limited_engine(work.engine(), model_of(reference), inner);
+    complete(model_of(reference), model_of(candidate), inner);
+    inner.progress = [&](const std::string& /*what*/, std::size_t done, std::size_t total) {
+      work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
+    };
+    return compare_part(*engine, model_of(reference), model_of(candidate), runs, inner);
+  });
 }
 
 ModelPair load_pair(const ModelFiles& reference_files, const ModelFiles& candidate_files,

@@ -50,6 +50,7 @@ void check_16_bits(const QuantizeOptions& options) {
   refuse(given.calibration.has_value(), Setting::calibration, options);
   refuse(!given.cache.empty(), Setting::cache, options);
   refuse(!given.state.empty(), Setting::calibration_state, options);
+  refuse(static_cast<bool>(given.parts), Setting::calibration_parts, options);
   refuse(given.improve.any(), Setting::improve, options);
   refuse(given.rest.has_value(), Setting::rest, options);
   refuse(static_cast<bool>(given.metric), Setting::metric, options);
@@ -76,7 +77,8 @@ void check_scales(const QuantizeOptions& options) {
   }
   if (given.cache.empty()) return;
   for (const auto& [is_given, option] : {std::pair(given.percentile.has_value(), Setting::percentile),
-                                         std::pair(given.calibration.has_value(), Setting::calibration)}) {
+                                         std::pair(given.calibration.has_value(), Setting::calibration),
+                                         std::pair(static_cast<bool>(given.parts), Setting::calibration_parts)}) {
     if (!is_given) continue;
     throw Error(fmt::format("{0}: this option does not apply with {1}, which contains the scales\nRemove {0} or {1}",
                             setting_name(option), cache));
@@ -201,6 +203,11 @@ Model replace_refused(const Model& given, Work& work, std::vector<std::string>& 
   return ModelAccess::make(std::move(model), ModelAccess::frozen_sizes_of(given), ModelAccess::origin_of(given));
 }
 
+GivenData given_data(const QuantizeOptions& options) {
+  return {.files = options.data_files,
+          .tensors = to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)))};
+}
+
 /// Quantizes a model. `options` have been checked.
 QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& options) {
   Work work(options.watch, options.engine);
@@ -208,9 +215,7 @@ QuantizeReport quantize_checked(const Model& model, const QuantizeOptions& optio
     check_nodes(model_of(model));
     std::vector<std::string> notes;
     const Model taken = replace_refused(model, work, notes);
-    const GivenData data{
-        .files = options.data_files,
-        .tensors = to_internal(options.data, options.data_views, std::string(setting_name(Setting::data)))};
+    const GivenData data = given_data(options);
     QuantizeReport report = has_8_bits(options.precision) ? quantize_int8(taken, options, data, work)
                                                           : quantize_types(taken, options, data, work);
     report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
@@ -256,6 +261,13 @@ QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions
   ImportOptions import;
   import.watch.cancel = options.watch.cancel;
   return quantize_checked(load(file, import), options);
+}
+
+std::string calibrate_part(const CalibrationWork& part, const QuantizeOptions& options) {
+  check_options(options);
+  if (!has_8_bits(options.precision)) throw Error("calibrate_part: only int8 and f8 have a calibration");
+  Work work(options.watch, options.engine);
+  return work.run([&] { return calibrate_int8_part(part, options, given_data(options), work); });
 }
 
 std::size_t write_calibration_cache(const Model& model, const std::filesystem::path& file) {

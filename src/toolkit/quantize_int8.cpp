@@ -7,6 +7,7 @@
 
 #include "graft/error.hpp"
 #include "inspect/tensorrt_support.hpp"
+#include "quant/calibrate/calibrate.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
 #include "quant/search/choose_int8.hpp"
@@ -59,6 +60,11 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
   choice.only = options.only;
   if (!given.cache.empty()) choice.cache = quant::read_calibration_cache(given.cache);
   choice.state = given.state;
+  if (given.parts) {
+    choice.parts = [&parts = given.parts](const quant::CalibrationWork& work) {
+      return parts({.model = ModelAccess::make(work.model.clone()), .tensors = work.tensors, .samples = work.samples});
+    };
+  }
   choice.limit_db = options.limit_db;
   choice.rest = given.rest;
   choice.refusal = inspect::rule_against;
@@ -133,6 +139,21 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
   if (!chosen.cache.entries.empty()) report.calibration_cache = format_calibration_cache(chosen.cache);
   report.model = ModelAccess::make(std::move(chosen.placed.model));
   return report;
+}
+
+std::string calibrate_int8_part(const CalibrationWork& part, const QuantizeOptions& options,
+                                const GivenData& given_data, Work& work) {
+  const onnx::Model& model = model_of(part.model);
+  const quant::CalibrationData data = open_samples(given_data, data::inputs_of(model), options.int8.samples);
+  // The process that needs the part compares the engines, if they are compared.
+  const std::unique_ptr<runtime::Engine> engine = runtime::make_limited_engine(work.engine().unchecked());
+  quant::CalibrateOptions calibrate;
+  calibrate.threads = part.threads;
+  calibrate.progress = [&](std::int64_t done, std::int64_t /*total*/) {
+    work.report(static_cast<double>(done - part.samples.begin) / static_cast<double>(part.samples.size()),
+                "calibrating");
+  };
+  return quant::calibrate_part(*engine, model, part.tensors, data, part.samples, calibrate);
 }
 
 }  // namespace graft::toolkit

@@ -39,6 +39,10 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
     throw Error(
         "verify_layers: found Precision::f8; the emulated type must be Precision::f16, Precision::bf16 or "
         "Precision::int8");
+  if (options.parts) {
+    throw Error(fmt::format("{0}: verify_layers runs in one process; only `verify` is spread\nRemove {0}",
+                            setting_name(Setting::verify_parts)));
+  }
   graft::verify::VerifyOptions inner = engine_options(options);
   std::vector<std::string> notes = read_given_data(options, before, after, inner);
   verify::LayerReport found;

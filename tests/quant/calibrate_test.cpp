@@ -313,6 +313,82 @@ TEST_F(Calibrating, KilledAndResumedGivesTheSameBits) {
   EXPECT_THAT(refused(model, tensors, data), ThrowsMessage<Error>(HasSubstr("state.npz")));
 }
 
+/// Returns a function that starts these parts: it returns their bytes in the order of the vector.
+StartParts parts_of(std::vector<std::string> parts) {
+  return [parts = std::move(parts)](SampleRange /*samples*/) {
+    return [parts, next = std::size_t{0}]() mutable {
+      return next < parts.size() ? std::optional(parts[next++]) : std::nullopt;
+    };
+  };
+}
+
+TEST_F(Calibrating, PartsInAnyOrderGiveTheSameBits) {
+  const onnx::Model model = small_model();
+  std::filesystem::create_directories(folder_ / "data");
+  for (int i = 0; i < 23; ++i) {
+    write_npy(folder_ / "data" / (std::to_string(100 + i) + ".npy"), numbers({1, 3, 8, 8}, static_cast<float>(i % 7)));
+  }
+  const std::vector<std::string> tensors = floating_tensors(model);
+  const CalibrationData data = open_calibration_data(folder_ / "data", model);
+  CalibrateOptions options{.threads = 1, .state = folder_ / "whole.npz"};
+  const Calibration whole = calibrate(default_engine(), model, tensors, data, options);
+  const auto part = [&](std::int64_t begin, std::int64_t end, int threads = 1) {
+    return calibrate_part(default_engine(), model, tensors, data, {.begin = begin, .end = end}, {.threads = threads});
+  };
+  const std::string first = part(0, 9);
+  const std::string second = part(9, 10);
+  const std::string third = part(10, 23, 3);
+  const auto calibrate_with = [&](std::vector<std::string> parts) {
+    return calibrate(default_engine(), model, tensors, data,
+                     {.state = folder_ / "parts.npz", .parts = parts_of(std::move(parts))});
+  };
+  EXPECT_THAT([&] { (void)calibrate_with({first, third}); }, ThrowsMessage<Error>(HasSubstr("has sample 9")));
+  EXPECT_THAT(
+      [&] {
+        (void)calibrate_with({third, first, second, first});
+      },
+      ThrowsMessage<Error>(HasSubstr("the samples 0 to 9: another part has some of them too")));
+  EXPECT_THAT(
+      [&] {
+        (void)calibrate_with({third, part(8, 11)});
+      },
+      ThrowsMessage<Error>(HasSubstr("the samples 8 to 11: another part has some of them too")));
+  ASSERT_FALSE(std::filesystem::exists(folder_ / "parts.npz"));
+  const Calibration found = calibrate_with({third, first, second});
+  EXPECT_EQ(found.tensors, whole.tensors);
+  EXPECT_EQ(found.samples, 23);
+  EXPECT_EQ(bytes_of_file(folder_ / "parts.npz"), bytes_of_file(folder_ / "whole.npz"));
+}
+
+TEST_F(Calibrating, PartsOfAnotherCalibrationAreRefused) {
+  const onnx::Model model = small_model();
+  write_npy(folder_ / "x.npy", numbers({4, 3, 8, 8}, 1));
+  const CalibrationData data = open_calibration_data(folder_ / "x.npy", model);
+  const SampleRange all{.begin = 0, .end = 4};
+  const auto calibrate_with = [&](const std::string& part) {
+    return [&, part] { (void)calibrate(default_engine(), model, {"a"}, data, {.parts = parts_of({part})}); };
+  };
+  const auto part = [&](const onnx::Model& other, const std::vector<std::string>& tensors,
+                        const CalibrationData& samples) {
+    return calibrate_part(default_engine(), other, tensors, samples, all, {.threads = 1});
+  };
+  EXPECT_THAT(calibrate_with(part(model, {"b"}, data)), ThrowsMessage<Error>(HasSubstr("another choice of tensors")));
+  const onnx::Model other = test::text_model({{"x", onnx::ElementType::f32, {Dim(1), Dim(3), Dim(8), Dim(8)}}},
+                                             "a = Relu(x)\nb = Add(a, x)\ny = Neg(b)\n", {"y"});
+  EXPECT_THAT(calibrate_with(part(other, {"a"}, data)), ThrowsMessage<Error>(HasSubstr("another model")));
+  write_npy(folder_ / "other.npy", numbers({4, 3, 8, 8}, 1));
+  EXPECT_THAT(calibrate_with(part(model, {"a"}, open_calibration_data(folder_ / "other.npy", model))),
+              ThrowsMessage<Error>(HasSubstr("another set of data")));
+  EXPECT_THAT([&] { (void)calibrate_part(default_engine(), model, {"a"}, data, {.begin = 3, .end = 5}); },
+              ThrowsMessage<Error>(HasSubstr("the samples 3 to 5, and the data have 4 samples here")));
+  const std::string whole = part(model, {"a"}, data);
+  EXPECT_NO_THROW(calibrate_with(whole)());
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 97) {
+    EXPECT_THROW(calibrate_with(whole.substr(0, size))(), Error) << size;
+  }
+  EXPECT_THROW(calibrate_with(whole + "x")(), Error);
+}
+
 TEST_F(Calibrating, FoldersOfImagesNeedARecipe) {
   const onnx::Model model = small_model();
   write_png(folder_ / "b.png", striped(9, 12));

@@ -2,6 +2,7 @@
 #include "verify/compare/verify_models.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +47,72 @@ TEST(VerifyModels, PairsByNameAndFindsNoDifference) {
   EXPECT_EQ(report.outputs[0].reference.name, "a");
   EXPECT_EQ(report.outputs[0].candidate.name, "a");
   EXPECT_EQ(report.outputs[0].reference.type, "f32[2, 4]");
+}
+
+/// Returns everything that a report has about its outputs, with all bits of the numbers.
+std::string text_of(const VerifyReport& report) {
+  std::string text = fmt::format("{} runs, {}\n", report.runs, fmt::join(report.inputs, ", "));
+  for (const ComparedOutput& output : report.outputs) {
+    const Difference& worst = output.worst;
+    text +=
+        fmt::format("{} {}: {} failed, {} lost, worst {} {}, {} compared, tolerance {} {}, {}\n", output.reference.name,
+                    output.reference.type, output.failed_runs, output.lost_runs, output.worst_run, output.is_worst_lost,
+                    output.compared, output.tolerance.relative, output.tolerance.of_largest, output.full_note());
+    text += fmt::format("  {} of {}, {} in noise, {} at {}, {}, cosine {}\n", worst.mismatched, worst.count,
+                        worst.within_noise, worst.max_absolute, fmt::join(worst.max_absolute_at, ","), worst.excess,
+                        worst.cosine.value_or(-2));
+    text += fmt::format("  {} {} {} {} {} {}\n", output.figures.elements, output.figures.signal, output.figures.noise,
+                        output.figures.largest_error, output.figures.same_top, output.figures.snr_db.value_or(-1));
+    text +=
+        fmt::format("  {}, {}\n", output.floor ? output.floor->text : "no floor", output.beyond_rounding.value_or(-1));
+  }
+  return text;
+}
+
+/// The floor of the first output is measured in some runs. The second output differs from run 5 on.
+TEST(VerifyModels, PartsInAnyOrderGiveTheSameReport) {
+  const std::string constants = "big = Constant<value=float(30000.0)>()\nsmall = Constant<value=float(1.001)>()\n";
+  const onnx::Model reference =
+      with(constants + "m = Mul(x, big)\na = Sin(m)\nb = Relu(x)\nc = Neg(x)", {"a", "b", "c"});
+  const onnx::Model candidate = with(constants +
+                                         "n = Mul(x, small)\nd = Div(n, small)\nm = Mul(d, big)\na = Sin(m)\n"
+                                         "e = Relu(x)\nb = Mul(e, small)\nc = Neg(x)",
+                                     {"a", "b", "c"});
+  VerifyOptions options;
+  options.finds_beyond_rounding = true;
+  for (int run = 0; run < 12; ++run) {
+    std::vector<float> values;
+    for (int i = 0; i < 8; ++i) {
+      const float size = (run % 3 == 1 ? 1e-7F : 0.7F) * static_cast<float>(run * 8 + i + 1);
+      values.push_back(run < 5 ? -size : size);
+    }
+    onnx::TensorData tensor;
+    tensor.type = onnx::ElementType::f32;
+    tensor.dims = {2, 4};
+    tensor.bytes =
+        onnx::Bytes(std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+    runtime::TensorMap inputs;
+    inputs.emplace("x", std::move(tensor));
+    options.data.push_back(std::move(inputs));
+  }
+  const VerifyReport whole = verify_models(default_engine(), reference, candidate, options);
+  ASSERT_EQ(whole.outputs[1].failed_runs, 7U);
+  ASSERT_TRUE(whole.outputs[0].floor);
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    return compare_part(default_engine(), reference, candidate, {.begin = begin, .end = end}, options);
+  };
+  std::vector<std::string> parts{part(7, 12), part(0, 1), part(1, 7)};
+  VerifyOptions spread = options;
+  spread.parts = [&](SampleRange runs) {
+    EXPECT_EQ(runs, (SampleRange{.begin = 0, .end = 12}));
+    return [&parts, next = std::size_t{0}]() mutable {
+      return next < parts.size() ? std::optional(parts[next++]) : std::nullopt;
+    };
+  };
+  EXPECT_EQ(text_of(verify_models(default_engine(), reference, candidate, spread)), text_of(whole));
+  parts.pop_back();
+  EXPECT_THAT([&] { (void)verify_models(default_engine(), reference, candidate, spread); },
+              ThrowsMessage<Error>(HasSubstr("no part of the comparison has sample 1")));
 }
 
 TEST(VerifyModels, ScoresBesideBoxesAreComparedByThemselves) {

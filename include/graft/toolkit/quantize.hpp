@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/parts.hpp"
 #include "graft/report/quantize.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/data.hpp"
@@ -32,6 +33,16 @@ using report::ThresholdMethod;
 /// Returns the application's quality of a model; more is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
 
+/// The samples of a calibration that other processes count, or one part of them.
+struct CalibrationWork {
+  /// The network whose tensors are counted. Its weights differ from the call's network if Int8Options::improve changes
+  /// them.
+  Model model = {};
+  std::vector<std::string> tensors = {};
+  SampleRange samples = {};
+  int threads = 0;  ///< The number of threads of a part; 0 stands for the number of cores.
+};
+
 /// Options for Precision::int8 and f8; Error for other precisions.
 struct Int8Options {
   /// Maximum number of calibration samples, of a folder evenly spread over its files; 0 uses all samples.
@@ -51,6 +62,10 @@ struct Int8Options {
   /// A file for the state of the calibration, from which an interrupted calibration continues. If empty, no state is
   /// stored.
   std::filesystem::path state = {};
+  /// Set if other processes count the samples: starts calibrate_part in them, for ranges that together are the samples
+  /// of the work, and returns the function that waits for their results. The result of `quantize` has the same bytes
+  /// for every division into parts.
+  std::function<NextPart(const CalibrationWork&)> parts = {};
   Improvements improve = {};
   /// The type of nodes that are not int8 or f8, if the limits are still met: f16 or bf16. If not set, these nodes stay
   /// in f32.
@@ -98,6 +113,12 @@ struct QuantizeOptions {
 
 /// Reads an ONNX model, after all options are checked, and quantizes it. Throws the errors of `load` and of `quantize`.
 [[nodiscard]] GRAFT_API QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions& options);
+
+/// Counts the values of a part of a calibration, on behalf of another process, and returns the counts as bytes for
+/// Int8Options::parts. `options` are those of the other process; only the data and the engine matter. The process needs
+/// the same version of Graft and the same files. Throws Error if the data lack a sample of the part, and as `quantize`
+/// does.
+[[nodiscard]] GRAFT_API std::string calibrate_part(const CalibrationWork& part, const QuantizeOptions& options);
 
 /// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, completely or not at all, and returns
 /// the number of scales. Throws Error naming the node for a scale that a cache cannot hold, and for a model without

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "graft/parts.hpp"
 #include "graft/report/verify.hpp"
 #include "graft/toolkit/cpu_engine.hpp"
 #include "graft/toolkit/data.hpp"
@@ -34,6 +36,10 @@ struct VerifyOptions {
   /// Inputs without a copy, which replace `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
   DataFiles data_files = {};  ///< Files of inputs, in place of `data`.
+  /// Set if other processes compare the outputs of the runs: starts verify_part in them, for ranges that together are
+  /// all runs, and returns the function that waits for their results. The report has the same bytes for every division
+  /// into parts. Only for `verify` with data, and without `own_kernels`.
+  StartParts parts = {};
   /// Number of runs with synthetic inputs. If 0, verify runs 3, and verify_layers runs 1, or 2 if int8 is
   /// emulated.
   std::size_t seeds = 0;
@@ -50,6 +56,7 @@ struct VerifyOptions {
   /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs both models.
+  int threads = 0;                          ///< Number of threads of a run; 0 stands for the number of cores.
   Watch watch = {};
 };
 
@@ -83,5 +90,11 @@ struct VerifyResult : report::VerifyReport {
 /// in a build without a CPU engine; Cancelled. A candidate that differs does not throw.
 [[nodiscard]] GRAFT_API VerifyResult verify(const Model& reference, const Model& candidate,
                                             const VerifyOptions& options = {});
+
+/// Compares the outputs of some of the runs of `verify`, on behalf of another process, and returns the results as bytes
+/// for VerifyOptions::parts. `options` are those of the other process. The process needs the same version of Graft and
+/// the same files. Throws Error if the data are not sufficient for a run of the part, and as `verify` does.
+[[nodiscard]] GRAFT_API std::string verify_part(const Model& reference, const Model& candidate, SampleRange runs,
+                                                const VerifyOptions& options);
 
 }  // namespace graft::toolkit

@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/archive.hpp"
+#include "core/parts.hpp"
 #include "graft/error.hpp"
 #include "io/npy.hpp"
 #include "onnx/shape_inference.hpp"
@@ -64,32 +66,53 @@ io::NpyArray array_of(onnx::ElementType type, std::vector<std::int64_t> shape, c
   return array;
 }
 
+/// The model, the data and the tensors of a calibration. Counts of another calibration must not be added to its counts.
+class Identity {
+ public:
+  Identity(const onnx::Model& model, const std::vector<std::string>& tensors, const CalibrationData& data) {
+    Fingerprint of_data;
+    of_data.add(data.identity);
+    entries_ = {{"model", fingerprint_of(model)}, {"data", of_data.text()}, {"tensors", {}}};
+    for (const std::string& tensor : tensors) entries_["tensors"] += tensor + "\n";
+  }
+
+  [[nodiscard]] const std::map<std::string, std::string>& entries() const { return entries_; }
+  /// Returns the words for the part of a calibration that differs, by its name in entries().
+  [[nodiscard]] static std::string_view words(std::string_view what) {
+    if (what == "data") return "set of data";
+    return what == "model" ? "model" : "choice of tensors";
+  }
+
+ private:
+  std::map<std::string, std::string> entries_;
+};
+
+/// Returns a histogram with these figures and bins, or nothing if they cannot belong to a histogram.
+std::optional<Histogram> restored(const Histogram::Figures& figures, std::vector<std::uint64_t> bins) {
+  try {
+    return Histogram(figures, std::move(bins));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Stores the counts between runs in a .npz file.
 class State {
  public:
-  State(std::filesystem::path path, const onnx::Model& model, const std::vector<std::string>& tensors,
-        const CalibrationData& data)
-      : path_(std::move(path)), tensors_(tensors) {
-    if (path_.empty()) return;
-    Fingerprint of_data;
-    of_data.add(data.identity);
-    belongs_ = {{"model", fingerprint_of(model)}, {"data", of_data.text()}, {"tensors", {}}};
-    for (const std::string& tensor : tensors) belongs_["tensors"] += tensor + "\n";
-  }
+  /// All arguments must outlive the object.
+  State(std::filesystem::path path, const Identity& identity, const std::vector<std::string>& tensors)
+      : path_(std::move(path)), tensors_(tensors), identity_(identity) {}
 
   void load(Calibration& calibration, std::int64_t count) const {
     std::error_code problem;
     if (path_.empty() || !std::filesystem::exists(path_, problem)) return;
     const io::NpzArrays arrays = io::read_npz(path_);
-    for (const auto& [what, mine] : belongs_) {
+    for (const auto& [what, mine] : identity_.entries()) {
       const auto found = arrays.find(what);
       if (found == arrays.end()) fail("this is not the state of a calibration");
       const io::NpyArray expected = text_array(mine);
       if (found->second.data != expected.data)
-        fail(fmt::format("this is the state of a calibration with another {}", what == "data" ? "set of data"
-                                                                               : what == "model"
-                                                                                   ? "model"
-                                                                                   : "choice of tensors"));
+        fail(fmt::format("this is the state of a calibration with another {}", Identity::words(what)));
     }
     const auto rows = static_cast<std::int64_t>(tensors_.size());
     const auto samples = numbers<std::int64_t>(arrays, "samples", onnx::ElementType::i64, {1});
@@ -104,18 +127,15 @@ class State {
     calibration.samples = samples[0];
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto begin = bins.begin() + static_cast<std::ptrdiff_t>(i * Histogram::bin_count);
-      try {
-        calibration.tensors[tensors_[i]] =
-            Histogram({.zeros = counts[3 * i],
-                       .nan = counts[3 * i + 1],
-                       .infinite = counts[3 * i + 2],
-                       .lowest = ranges[2 * i],
-                       .highest = ranges[2 * i + 1],
-                       .exponent = exponents[i]},
-                      {begin, begin + static_cast<std::ptrdiff_t>(Histogram::bin_count)});
-      } catch (const Error&) {
-        fail("the file is damaged");
-      }
+      std::optional<Histogram> histogram = restored({.zeros = counts[3 * i],
+                                                     .nan = counts[3 * i + 1],
+                                                     .infinite = counts[3 * i + 2],
+                                                     .lowest = ranges[2 * i],
+                                                     .highest = ranges[2 * i + 1],
+                                                     .exponent = exponents[i]},
+                                                    {begin, begin + static_cast<std::ptrdiff_t>(Histogram::bin_count)});
+      if (!histogram) fail("the file is damaged");
+      calibration.tensors[tensors_[i]] = std::move(*histogram);
     }
   }
 
@@ -136,7 +156,7 @@ class State {
     const auto rows = static_cast<std::int64_t>(tensors_.size());
     constexpr auto columns = static_cast<std::int64_t>(Histogram::bin_count);
     io::NpzArrays arrays;
-    for (const auto& [what, mine] : belongs_) arrays.emplace(what, text_array(mine));
+    for (const auto& [what, mine] : identity_.entries()) arrays.emplace(what, text_array(mine));
     arrays.emplace("samples", array_of<std::int64_t>(onnx::ElementType::i64, {1}, {calibration.samples}));
     arrays.emplace("counts", array_of(onnx::ElementType::u64, {rows, 3}, counts));
     arrays.emplace("ranges", array_of(onnx::ElementType::f32, {rows, 2}, ranges));
@@ -163,8 +183,32 @@ class State {
 
   std::filesystem::path path_;
   const std::vector<std::string>& tensors_;
-  std::map<std::string, std::string> belongs_;
+  const Identity& identity_;
 };
+
+/// The counts of a range of samples, as they are sent from one process to another.
+struct CountedPart {
+  struct Tensor {
+    std::string name;
+    Histogram::Figures figures;
+    std::vector<std::uint64_t> bins;  ///< The bins up to the last one that is not empty.
+  };
+  std::vector<std::pair<std::string, std::string>> identity;
+  SampleRange range;
+  std::vector<Tensor> tensors;
+};
+
+template <class Archive>
+void archive(Archive& bytes, CountedPart::Tensor& tensor) {
+  Histogram::Figures& figures = tensor.figures;
+  bytes(tensor.name, figures.zeros, figures.nan, figures.infinite, figures.lowest, figures.highest, figures.exponent,
+        tensor.bins);
+}
+
+template <class Archive>
+void archive(Archive& bytes, CountedPart& part) {
+  bytes(part.identity, part.range.begin, part.range.end, part.tensors);
+}
 
 void count(const onnx::TensorData& tensor, Histogram& histogram) {
   if (tensor.type == onnx::ElementType::f32) {
@@ -268,16 +312,11 @@ std::size_t count_of_workers(std::size_t threads) {
   return best;
 }
 
-}  // namespace
-
-Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
-                      const CalibrationData& data, const CalibrateOptions& options) {
-  Calibration calibration;
-  for (const std::string& tensor : tensors) calibration.tensors[tensor];
-  const State state(options.state, model, tensors, data);
-  state.load(calibration, data.count);
-  if (calibration.samples == data.count) return calibration;
-
+/// Runs a range of the samples and adds the counts of their tensors. `after_round` is called, if it is set, when all
+/// samples before its argument are counted and no later one is.
+void count_samples(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
+                   const CalibrationData& data, SampleRange range, const CalibrateOptions& options, Histograms& counts,
+                   const std::function<void(std::int64_t done)>& after_round) {
   std::vector<std::string> computed;
   for (const std::string& tensor : tensors) {
     const onnx::Value* value = model.graph().find_local(tensor);
@@ -298,10 +337,9 @@ Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, c
   // The state can be saved only between two rounds, when all earlier samples are counted and no later one is.
   constexpr std::int64_t samples_of_each = 8;
   const std::int64_t round = workers.size() == 1 ? 1 : samples_of_each * static_cast<std::int64_t>(workers.size());
-  auto saved = std::chrono::steady_clock::now();
-  while (calibration.samples < data.count) {
-    const std::int64_t end = std::min(data.count, calibration.samples + round);
-    std::atomic<std::int64_t> next = calibration.samples;
+  for (std::int64_t begin = range.begin; begin < range.end; begin = std::min(range.end, begin + round)) {
+    const std::int64_t end = std::min(range.end, begin + round);
+    std::atomic<std::int64_t> next = begin;
     FirstFailure failure;
     const auto work = [&](Worker& worker, bool tells) {
       std::int64_t i = 0;
@@ -320,16 +358,100 @@ Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, c
     work(workers.front(), true);
     for (std::jthread& other : others) other.join();
     failure.raise();
-    for (Worker& worker : workers) worker.move_counts_to(calibration.tensors);
-    calibration.samples = end;
-    const auto now = std::chrono::steady_clock::now();
-    if (std::chrono::duration<double>(now - saved).count() < options.save_seconds) continue;
-    if (calibration.samples != data.count) state.save(calibration);
-    saved = now;
+    if (!after_round && end != range.end) continue;
+    for (Worker& worker : workers) worker.move_counts_to(counts);
+    if (after_round) after_round(end);
+  }
+}
+
+/// Adds the counts of parts that other processes have counted. `report` is called with the number of their samples.
+void add_parts(const NextPart& next, SampleRange range, const Identity& identity, Calibration& calibration,
+               const std::function<void(std::int64_t done)>& report) {
+  CoveredSamples covered(range, "calibration");
+  report(0);
+  while (const std::optional<std::string> bytes = next()) {
+    CountedPart part;
+    ArchiveReader reader(*bytes);
+    reader(part);
+    reader.check_end();
+    for (const auto& [what, text] : part.identity) {
+      const auto mine = identity.entries().find(what);
+      if (mine != identity.entries().end() && mine->second == text) continue;
+      throw Error(
+          fmt::format("a process that counts samples {} to {} has another {} than this process\nThe files of "
+                      "the model and of the data must be the same on all machines",
+                      part.range.begin, part.range.end, Identity::words(what)));
+    }
+    covered.add(part.range);
+    for (CountedPart::Tensor& tensor : part.tensors) {
+      tensor.bins.resize(std::max(tensor.bins.size(), Histogram::bin_count));  // restored() refuses too many bins
+      const std::optional<Histogram> histogram = restored(tensor.figures, std::move(tensor.bins));
+      const auto sum = calibration.tensors.find(tensor.name);
+      if (!histogram || sum == calibration.tensors.end()) {
+        throw Error(Error::Kind::internal,
+                    fmt::format("a part of the calibration has wrong counts of '{}'", tensor.name));
+      }
+      sum->second.add(*histogram);
+    }
+    report(covered.count());
+  }
+  covered.check_complete();
+  calibration.samples = range.end;
+}
+
+}  // namespace
+
+Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
+                      const CalibrationData& data, const CalibrateOptions& options) {
+  Calibration calibration;
+  for (const std::string& tensor : tensors) calibration.tensors[tensor];
+  const Identity identity(model, tensors, data);
+  const State state(options.state, identity, tensors);
+  state.load(calibration, data.count);
+  if (calibration.samples == data.count) return calibration;
+  const SampleRange missing{.begin = calibration.samples, .end = data.count};
+  if (options.parts) {
+    add_parts(options.parts(missing), missing, identity, calibration, [&](std::int64_t done) {
+      if (options.progress) options.progress(missing.begin + done, data.count);
+    });
+  } else {
+    auto saved = std::chrono::steady_clock::now();
+    count_samples(engine, model, tensors, data, missing, options, calibration.tensors, [&](std::int64_t done) {
+      calibration.samples = done;
+      const auto now = std::chrono::steady_clock::now();
+      if (std::chrono::duration<double>(now - saved).count() < options.save_seconds) return;
+      if (calibration.samples != data.count) state.save(calibration);
+      saved = now;
+    });
   }
   state.save(calibration);
   if (options.progress) options.progress(calibration.samples, data.count);
   return calibration;
+}
+
+std::string calibrate_part(const runtime::Engine& engine, const onnx::Model& model,
+                           const std::vector<std::string>& tensors, const CalibrationData& data, SampleRange range,
+                           const CalibrateOptions& options) {
+  if (range.begin < 0 || range.begin >= range.end || range.end > data.count) {
+    throw Error(
+        fmt::format("the part has the samples {} to {}, and the data have {} samples here\nThe data must be the "
+                    "same on all machines",
+                    range.begin, range.end, data.count));
+  }
+  const Identity identity(model, tensors, data);
+  Histograms counts;
+  for (const std::string& tensor : tensors) counts[tensor];
+  count_samples(engine, model, tensors, data, range, options, counts, {});
+  CountedPart part{.identity = {identity.entries().begin(), identity.entries().end()}, .range = range, .tensors = {}};
+  for (const auto& [name, histogram] : counts) {
+    const auto bins = histogram.bins().begin();
+    part.tensors.push_back({.name = name,
+                            .figures = histogram.figures(),
+                            .bins = {bins, bins + static_cast<std::ptrdiff_t>(histogram.used_bins())}});
+  }
+  ArchiveWriter writer;
+  writer(part);
+  return std::move(writer.bytes());
 }
 
 std::vector<std::string> floating_tensors(const onnx::Model& model) {

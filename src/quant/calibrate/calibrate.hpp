@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/parts.hpp"
 #include "onnx/model.hpp"
 #include "quant/calibrate/calibration_data.hpp"
 #include "quant/calibrate/histogram.hpp"
@@ -23,6 +24,9 @@ struct CalibrateOptions {
   /// lost.
   double save_seconds = 5;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  /// Set if other processes count the samples, each with calibrate_part(): starts them for the samples that the state
+  /// lacks.
+  StartParts parts = {};
 };
 
 struct Calibration {
@@ -32,11 +36,18 @@ struct Calibration {
 
 /// Counts the values in these tensors of the main graph, which may be inputs, over all samples. The state file is
 /// written completely every `save_seconds` and at the end, and a later call continues from it; an interruption does not
-/// change a bit of the result. Throws Error for a state that is damaged or belongs to another model, other tensors or
-/// other data.
+/// change a bit of the result. Throws Error for a state or a part that is damaged or belongs to another model, other
+/// tensors or other data, and for parts that lack a sample or have one twice.
 [[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
+
+/// Counts the values over a range of the samples, and returns the counts as bytes for CalibrateOptions::parts of
+/// another process. The counts depend only on the values, so that all parts together are what `calibrate` counts,
+/// however the samples are divided. The state file of the options is not used.
+[[nodiscard]] std::string calibrate_part(const runtime::Engine& engine, const onnx::Model& model,
+                                         const std::vector<std::string>& tensors, const CalibrationData& data,
+                                         SampleRange range, const CalibrateOptions& options = {});
 
 /// Returns the names of the f32 inputs and of all f32 tensors that the nodes of the main graph compute, in order.
 [[nodiscard]] std::vector<std::string> floating_tensors(const onnx::Model& model);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/parts.hpp"
 #include "graft/report/quantize.hpp"
 #include "quant/calibrate/calibration_cache.hpp"
 #include "quant/calibrate/calibration_data.hpp"
@@ -32,6 +33,13 @@ using report::QuantizedNode;
 using report::QuantizedTensor;
 using report::Sensitivity;
 
+/// The samples of a calibration that other processes count with calibrate_part().
+struct CalibrationWork {
+  const onnx::Model& model;  ///< The network, with its improved weights.
+  const std::vector<std::string>& tensors;
+  SampleRange samples;
+};
+
 struct Int8Options {
   EightBits type = EightBits::int8;
   Improvements improve = {};
@@ -46,6 +54,8 @@ struct Int8Options {
   std::optional<CalibrationCache> cache;
   /// The file that stores the counts between runs. See CalibrateOptions::state.
   std::filesystem::path state = {};
+  /// Set if other processes count the samples: starts them. See CalibrateOptions::parts.
+  std::function<NextPart(const CalibrationWork&)> parts = {};
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
   /// The type, f16 or bf16, of nodes that are not int8. Nodes in which the type would cost too much accuracy stay in
   /// f32, and all of them do if the outputs would then miss the requested limits.

@@ -95,6 +95,11 @@ std::int64_t Int8Scaling::calibrate(const runtime::Engine& engine, const Calibra
   CalibrateOptions options;
   options.threads = options_.threads;
   options.state = options_.state;
+  if (options_.parts) {
+    options.parts = [&](SampleRange samples) {
+      return options_.parts({.model = prepared_, .tensors = tensors, .samples = samples});
+    };
+  }
   options.progress = [&](std::int64_t done, std::int64_t total) {
     options_.report_progress("calibrating", static_cast<std::size_t>(done), static_cast<std::size_t>(total));
   };

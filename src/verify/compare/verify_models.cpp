@@ -16,6 +16,7 @@
 #include "verify/compare/choices.hpp"
 #include "verify/compare/ends.hpp"
 #include "verify/compare/rearrangement.hpp"
+#include "verify/compare/run_records.hpp"
 #include "verify/inputs/random_values.hpp"
 #include "verify/inputs/unreached.hpp"
 #include "verify/judge/noisy_model.hpp"
@@ -90,88 +91,147 @@ class Verification {
   }
 
   VerifyReport run() {
+    if (!begin()) return std::move(report_);
+    const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
+    const std::size_t total = options_.has_data() ? options_.run_count() : seeds_ + edges;
+    const auto tell = [&](std::size_t done) {
+      if (options_.progress) options_.progress("comparing outputs", done, total);
+    };
+    std::map<std::int64_t, RunRecord> recorded;
+    if (options_.parts) {
+      const SampleRange runs{.begin = 0, .end = static_cast<std::int64_t>(total)};
+      recorded = read_records(options_.parts(runs), runs, report_.outputs.size(),
+                              [&](std::int64_t done) { tell(static_cast<std::size_t>(done)); });
+      describe_inputs(options_.inputs_of(0));
+    }
+    for (std::size_t run = 0; run < total; ++run) {
+      const auto found = recorded.find(static_cast<std::int64_t>(run));
+      const bool is_recorded = found != recorded.end() && !found->second.empty() && !has_doubts(found->second);
+      RunRecord record = is_recorded ? std::move(found->second) : compare_run(run);
+      for (std::size_t i = 0; i < record.size(); ++i) keep(report_.outputs[i], run, std::move(record[i]));
+      report_.runs = run + 1;
+      if (!options_.parts) tell(run + 1);
+    }
+    const bool all_paired =
+        pairs_.size() == all_outputs(reference_).size() && pairs_.size() == all_outputs(candidate_).size();
+    if (options_.across_formats && !all_paired) find_inside();
+    const auto inputs_of = [&](std::size_t run) {
+      return options_.has_data() ? options_.inputs_of(run) : synthetic_inputs_.at(run);
+    };
+    if (options_.finds_beyond_rounding && report_.verdict() == Verdict::same) {
+      find_beyond_rounding(reference_options_, inputs_of);
+    }
+    if (options_.finds_unreached && report_.verdict() == Verdict::same) {
+      report_.unreached =
+          find_unreached(engine_, {.model = reference_, .options = reference_options_, .inputs_of = inputs_of},
+                         {.model = candidate_,
+                          .options = candidate_options_,
+                          .inputs_of = [&](std::size_t run) { return renamed(inputs_of(run)); }},
+                         report_.runs);
+    }
+    return std::move(report_);
+  }
+
+  /// Returns the records of some of the runs with the caller's inputs, without noise floors. Runs from the first
+  /// dispute on have no record.
+  std::string run_part(SampleRange runs) {
+    std::vector<RunRecord> records(static_cast<std::size_t>(runs.size()));
+    const bool can_run = begin();
+    try {
+      for (std::size_t i = 0; can_run && i < records.size(); ++i) {
+        const std::size_t run = static_cast<std::size_t>(runs.begin) + i;
+        const runtime::TensorMap inputs = options_.inputs_of(run);
+        if (i == 0) describe_inputs(inputs);
+        records[i] =
+            compare_outputs(inputs, compiled_reference_->run(inputs), compiled_candidate_->run(renamed(inputs)), false);
+        if (options_.progress) options_.progress("comparing outputs", i + 1, records.size());
+      }
+    } catch (const Disputed&) {  // NOLINT(bugprone-empty-catch): the other process repeats the run
+    }
+    return format_records(runs.begin, records);
+  }
+
+ private:
+  /// Pairs inputs and outputs and compiles both models. Returns false, with the report complete, if the inputs do not
+  /// correspond.
+  bool begin() {
     report_.ranges = options_.ranges;
     inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
-    const std::vector<IoPair> outputs =
-        pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
+    pairs_ = pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
     const RandomValues reference_random = random_values(reference_);
     const RandomValues candidate_random = random_values(candidate_);
-    for (const IoPair& pair : outputs) {
+    for (const IoPair& pair : pairs_) {
       ComparedOutput& output = report_.outputs.emplace_back();
       output.reference.name = pair.reference->name;
       output.candidate.name = pair.candidate->name;
       output.is_declared_empty = is_declared_empty(*pair.reference);
       output.not_compared = why_not_compared(reference_random, *pair.reference, candidate_random, *pair.candidate);
     }
-    if (!inputs_agree) return std::move(report_);
+    if (!inputs_agree) return false;
 
-    const bool rounds = std::any_of(outputs.begin(), outputs.end(), [&](const IoPair& pair) {
+    const bool rounds = std::any_of(pairs_.begin(), pairs_.end(), [&](const IoPair& pair) {
       return rounding_of_reference(*pair.reference, onnx::ElementType::f32) !=
              rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
     });
-    for (const IoPair& pair : outputs) find_choice(pair);
+    for (const IoPair& pair : pairs_) find_choice(pair);
     std::set<std::string> scores;
     for (const auto& [output, judged] : choices_) {
       const onnx::Value& value = *judged.choice.scores;
       if (value.producer != nullptr && !value.is_output()) scores.insert(value.name);
     }
-    const runtime::CompileOptions cpu_options{.kernels = options_.reference_kernels,
-                                              .extra_outputs = {scores.begin(), scores.end()},
-                                              .threads = options_.threads,
-                                              .round_inside = rounds};
+    reference_options_ = {.kernels = options_.reference_kernels,
+                          .extra_outputs = {scores.begin(), scores.end()},
+                          .threads = options_.threads,
+                          .round_inside = rounds};
     // OpenVINO compiles in one thread, so both models are compiled at the same time.
-    const runtime::CompileOptions candidate_options{.kernels = options_.candidate_kernels,
-                                                    .extra_outputs = {},
-                                                    .threads = options_.threads,
-                                                    .round_inside = rounds};
+    candidate_options_ = {.kernels = options_.candidate_kernels,
+                          .extra_outputs = {},
+                          .threads = options_.threads,
+                          .round_inside = rounds};
     std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate =
-        std::async(std::launch::async, [&] { return engine_.compile(candidate_, candidate_options); });
-    const std::unique_ptr<runtime::CompiledModel> reference = engine_.compile(reference_, cpu_options);
-    noisy_.emplace(engine_, reference_, cpu_options);
+        std::async(std::launch::async, [&] { return engine_.compile(candidate_, candidate_options_); });
+    compiled_reference_ = engine_.compile(reference_, reference_options_);
+    noisy_.emplace(engine_, reference_, reference_options_);
     if (const runtime::Engine* second = engine_.second()) {
-      second_noisy_.emplace(*second, reference_, cpu_options, F64Noise::of_f32);
+      second_noisy_.emplace(*second, reference_, reference_options_, F64Noise::of_f32);
     }
-    const std::unique_ptr<runtime::CompiledModel> candidate = compiled_candidate.get();
-    const std::size_t edges = options_.edge_values ? edge_inputs().size() : 0;
-    const std::size_t total = options_.data.empty() ? seeds_ + edges : options_.data.size();
-    for (std::size_t run = 0; run < total; ++run) {
-      runtime::TensorMap inputs;
-      runtime::TensorMap expected;
-      if (options_.data.empty()) {
-        run_made_up(*reference, run, inputs, expected);
-        if (options_.finds_unreached || options_.finds_beyond_rounding) synthetic_inputs_.push_back(inputs);
-      } else {
-        inputs = options_.data[run];
-        expected = reference->run(inputs);
-      }
-      if (run == 0) {
-        for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
-      }
-      compare_run(run, inputs, expected, candidate->run(renamed(inputs)));
-      report_.runs = run + 1;
-      if (options_.progress) options_.progress("comparing outputs", run + 1, total);
-    }
-    const bool all_paired =
-        outputs.size() == all_outputs(reference_).size() && outputs.size() == all_outputs(candidate_).size();
-    if (options_.across_formats && !all_paired) find_inside();
-    const auto inputs_of = [&](std::size_t run) {
-      return options_.data.empty() ? synthetic_inputs_.at(run) : options_.data[run];
-    };
-    if (options_.finds_beyond_rounding && report_.verdict() == Verdict::same) {
-      find_beyond_rounding(cpu_options, inputs_of);
-    }
-    if (options_.finds_unreached && report_.verdict() == Verdict::same) {
-      report_.unreached = find_unreached(engine_, {.model = reference_, .options = cpu_options, .inputs_of = inputs_of},
-                                         {.model = candidate_,
-                                          .options = candidate_options,
-                                          .inputs_of = [&](std::size_t run) { return renamed(inputs_of(run)); }},
-                                         report_.runs);
-    }
-    return std::move(report_);
+    compiled_candidate_ = compiled_candidate.get();
+    return true;
   }
 
- private:
+  /// Runs both models and compares their outputs.
+  RunRecord compare_run(std::size_t run) {
+    runtime::TensorMap inputs;
+    runtime::TensorMap expected;
+    if (options_.has_data()) {
+      inputs = options_.inputs_of(run);
+      expected = compiled_reference_->run(inputs);
+    } else {
+      run_made_up(*compiled_reference_, run, inputs, expected);
+      if (options_.finds_unreached || options_.finds_beyond_rounding) synthetic_inputs_.push_back(inputs);
+    }
+    if (run == 0 && !options_.parts) describe_inputs(inputs);
+    return compare_outputs(inputs, expected, compiled_candidate_->run(renamed(inputs)), true);
+  }
+
+  void describe_inputs(const runtime::TensorMap& inputs) {
+    for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
+  }
+
+  /// Returns whether a noise floor would judge an output in this run.
+  [[nodiscard]] bool is_doubtful(const ComparedOutput& output, const OutputRecord& record) const {
+    return !options_.relative && !options_.absolute && !record.difference.equal() && record.choice.empty() &&
+           !record.tolerance.snr_db && output.failed_runs == 0;
+  }
+
+  [[nodiscard]] bool has_doubts(const RunRecord& record) const {
+    for (std::size_t i = 0; i < record.size(); ++i) {
+      if (is_doubtful(report_.outputs[i], record[i])) return true;
+    }
+    return false;
+  }
+
   /// Compares outputs that one of the models has only as inner tensors.
   void find_inside() {
     VerifyOptions options = options_;
@@ -315,70 +375,69 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Sets the tolerance of an output. If both models compute in the same narrow type, their results agree except for
+  /// Returns the tolerance of an output. If both models compute in the same narrow type, their results agree except for
   /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
-  void set_tolerance(ComparedOutput& output, onnx::ElementType type) const {
-    if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) {
-      output.tolerance = *given;
-      return;
-    }
+  [[nodiscard]] Tolerance tolerance_of(const ComparedOutput& output, onnx::ElementType type) const {
+    if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) return *given;
     const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
     const onnx::Value* candidate = candidate_.graph().find_local(output.candidate.name);
     const bool rounded = reference != nullptr && is_quantized(*reference);
-    output.tolerance = network_tolerance(type, rounded);
-    if (reference == nullptr || candidate == nullptr) return;
+    Tolerance tolerance = network_tolerance(type, rounded);
+    if (reference == nullptr || candidate == nullptr) return tolerance;
     const onnx::ElementType left = rounding_of_reference(*reference, type);
     const onnx::ElementType right = rounding_of_candidate(*candidate, type);
     const bool kernels_round = rounds_in_kernels_ && bits_of(right) < bits_of(onnx::ElementType::f32);
-    if (left == right && !quantized_ && !kernels_round) return;
-    output.tolerance = output_tolerance(left, right, quantized_, rounded);
-    output.tolerance.why = why_tolerance(type, left, right, quantized_);
-    if (output.tolerance.why.empty() && kernels_round) {
-      output.tolerance.why = fmt::format("the candidate's kernels compute it in {}", to_string(right));
+    if (left == right && !quantized_ && !kernels_round) return tolerance;
+    tolerance = output_tolerance(left, right, quantized_, rounded);
+    tolerance.why = why_tolerance(type, left, right, quantized_);
+    if (tolerance.why.empty() && kernels_round) {
+      tolerance.why = fmt::format("the candidate's kernels compute it in {}", to_string(right));
     }
+    return tolerance;
   }
 
-  /// The comparison of one output in one run.
+  /// An output in one run, with the tensors that are compared.
   struct Compared {
     onnx::TensorData reference;  ///< The tensor of the reference in the candidate's order.
-    std::string reference_type;
+    const onnx::TensorData* candidate = nullptr;
     std::optional<Rearrangement> order;
     std::optional<NoiseFloor> floor;
-    Difference difference;
-    std::string note;  ///< A note about indices that were judged by their scores.
   };
 
-  void compare_run(std::size_t run, const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
-                   const runtime::TensorMap& found) {
+  /// Compares the outputs of a run. Without `measures_floors`, outputs that exceed their tolerance differ.
+  RunRecord compare_outputs(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
+                            const runtime::TensorMap& found, bool measures_floors) {
+    RunRecord records;
     std::vector<Compared> all;
-    for (ComparedOutput& output : report_.outputs) {
+    for (const ComparedOutput& output : report_.outputs) {
+      OutputRecord& record = records.emplace_back();
       Compared& compared = all.emplace_back();
       compared.reference = expected.at(output.reference.name);
-      compared.reference_type = compared.reference.type_and_shape();
-      const onnx::TensorData& candidate = found.at(output.candidate.name);
+      compared.candidate = &found.at(output.candidate.name);
+      const onnx::TensorData& candidate = *compared.candidate;
+      record.reference_type = compared.reference.type_and_shape();
+      record.candidate_type = candidate.type_and_shape();
       compared.order = is_exchanged_ ? exchanged_output(compared.reference.dims, candidate.dims) : std::nullopt;
       if (compared.order) {
         compared.reference = rearrange(compared.reference, *compared.order);
-        output.note = compared.order->text;
+        record.order = compared.order->text;
       }
-      set_tolerance(output, compared.reference.type);
+      record.tolerance = tolerance_of(output, compared.reference.type);
       if (!output.not_compared.empty()) {
-        compared.difference = compare_ranks(compared.reference, candidate);
+        record.difference = compare_ranks(compared.reference, candidate);
         continue;
       }
-      compared.difference = compare(compared.reference, candidate, output.tolerance);
+      record.difference = compare(compared.reference, candidate, record.tolerance);
       const auto judged = choices_.find(output.reference.name);
-      if (judged == choices_.end() || compared.difference.equal() || !compared.difference.is_choice) continue;
+      if (judged == choices_.end() || record.difference.equal() || !record.difference.is_choice) continue;
       const onnx::TensorData& scores = judged->second.scores(inputs, expected);
-      if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, compared.difference)) {
-        compared.note = std::move(*text);
+      if (auto text = judge_choice(judged->second, scores, compared.reference, candidate, record.difference)) {
+        record.choice = std::move(*text);
       }
     }
-    measure_floors(all, found, inputs);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      ComparedOutput& output = report_.outputs[i];
-      keep(output, run, all[i], found.at(output.candidate.name));
-    }
+    if (measures_floors) measure_floors(records, all, inputs);
+    for (std::size_t i = 0; i < all.size(); ++i) complete(report_.outputs[i], records[i], all[i]);
+    return records;
   }
 
   /// Compares random tensors, whose sizes may be random too, by their rank.
@@ -388,19 +447,17 @@ class Verification {
 
   /// Measures the noise floor of outputs that exceed their tolerance. After an output failed in one run, further floors
   /// do not change the verdict.
-  void measure_floors(std::vector<Compared>& all, const runtime::TensorMap& found, const runtime::TensorMap& inputs) {
-    if (options_.relative || options_.absolute) return;
+  void measure_floors(RunRecord& records, std::vector<Compared>& all, const runtime::TensorMap& inputs) {
     std::vector<DoubtfulTensor> doubtful;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const ComparedOutput& output = report_.outputs[i];
       Compared& compared = all[i];
-      if (compared.difference.equal() || !compared.note.empty() || output.tolerance.snr_db || output.failed_runs != 0)
-        continue;
+      if (!is_doubtful(output, records[i])) continue;
       DoubtfulTensor& tensor = doubtful.emplace_back(DoubtfulTensor{.name = output.reference.name,
                                                                     .reference = &compared.reference,
-                                                                    .candidate = &found.at(output.candidate.name),
-                                                                    .tolerance = output.tolerance,
-                                                                    .difference = &compared.difference,
+                                                                    .candidate = compared.candidate,
+                                                                    .tolerance = records[i].tolerance,
+                                                                    .difference = &records[i].difference,
                                                                     .floor = &compared.floor});
       const onnx::Value* value = reference_.graph().find_local(output.reference.name);
       tensor.is_of_f64 = value != nullptr && depends_on_f64(*value);
@@ -409,14 +466,17 @@ class Verification {
         return drawn.dims.size() == order.dims.size() ? rearrange(drawn, order) : drawn;
       };
     }
+    if (doubtful.empty()) return;
     const runtime::Engine* second = engine_.second();
     judge_by_noise(doubtful, draws_of(noisy_, inputs), draws_of(second_noisy_, inputs),
                    second == nullptr ? "" : second->name());
   }
 
-  void keep(ComparedOutput& output, std::size_t run, Compared& compared, const onnx::TensorData& candidate) const {
+  /// Compares the element types, and adds the noise floor and the error figures.
+  void complete(const ComparedOutput& output, OutputRecord& record, const Compared& compared) const {
     const onnx::TensorData& reference = compared.reference;
-    Difference& difference = compared.difference;
+    const onnx::TensorData& candidate = *compared.candidate;
+    Difference& difference = record.difference;
     // For random numbers only the type is compared.
     const bool may_differ = options_.may_be_narrower && output.not_compared.empty() &&
                             is_floating_point(reference.type) && is_floating_point(candidate.type);
@@ -424,24 +484,34 @@ class Verification {
       difference.incomparable = fmt::format("element types differ: {} in the reference, {} in the candidate",
                                             to_string(reference.type), to_string(candidate.type));
     }
-    const bool is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
-    output.failed_runs += difference.equal() ? 0 : 1;
-    output.lost_runs += is_lost ? 1 : 0;
-    output.compared += difference.finite;
+    record.is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
+    record.floor = summary_of(compared.floor, difference);
     if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
-      OutputFigures figures = figures_of(output.reference.name, reference, candidate);
-      if (run != 0) add_run(figures, output.figures);
-      output.figures = std::move(figures);
+      record.figures = figures_of(output.reference.name, reference, candidate);
+    }
+  }
+
+  /// Adds a run of an output to its report.
+  static void keep(ComparedOutput& output, std::size_t run, OutputRecord record) {
+    Difference& difference = record.difference;
+    output.tolerance = record.tolerance;
+    if (!record.order.empty()) output.note = record.order;
+    output.failed_runs += difference.equal() ? 0 : 1;
+    output.lost_runs += record.is_lost ? 1 : 0;
+    output.compared += difference.finite;
+    if (record.figures) {
+      if (run != 0) add_run(*record.figures, output.figures);
+      output.figures = std::move(*record.figures);
     }
     if (run != 0 && !is_worse(difference, output.worst)) return;
     // Runs after a failed run do not measure floors; the floor of the failed run is still reported.
-    if (output.failed_runs <= 1) output.floor = summary_of(compared.floor, difference);
-    output.is_worst_lost = is_lost;
+    if (output.failed_runs <= 1) output.floor = std::move(record.floor);
+    output.is_worst_lost = record.is_lost;
     output.worst = std::move(difference);
     output.worst_run = run;
-    if (!compared.note.empty()) output.note = std::move(compared.note);
-    output.reference.type = compared.reference_type;
-    output.candidate.type = candidate.type_and_shape();
+    if (!record.choice.empty()) output.note = std::move(record.choice);
+    output.reference.type = std::move(record.reference_type);
+    output.candidate.type = std::move(record.candidate_type);
   }
 
   const runtime::Engine& engine_;
@@ -455,6 +525,11 @@ class Verification {
   /// Whether operators of the candidate run their own kernels, some of them in f16 or bf16.
   bool rounds_in_kernels_ = false;
   std::vector<IoPair> inputs_;
+  std::vector<IoPair> pairs_;  ///< The outputs.
+  runtime::CompileOptions reference_options_;
+  runtime::CompileOptions candidate_options_;
+  std::unique_ptr<runtime::CompiledModel> compiled_reference_;
+  std::unique_ptr<runtime::CompiledModel> compiled_candidate_;
   std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
   bool is_exchanged_ = false;  ///< Whether an input has its channel axis at another position in the candidate.
   std::optional<NoisyModel> noisy_;
@@ -472,7 +547,7 @@ void describe_comparison(report::ComparedModels& report, const onnx::Model& refe
                          const VerifyOptions& options) {
   report.reference_file = reference.source;
   report.candidate_file = candidate.source;
-  report.has_data = !options.data.empty();
+  report.has_data = options.has_data();
   report.is_quantized_candidate = quantizes(candidate) && !quantizes(reference);
 }
 
@@ -493,6 +568,17 @@ VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& ref
   if (report.verdict() == Verdict::different && checked != nullptr && checked != &engine) report = run(*checked);
   describe_comparison(report, reference, candidate, options);
   return report;
+}
+
+std::string compare_part(const runtime::Engine& engine, const onnx::Model& reference, const onnx::Model& candidate,
+                         SampleRange runs, const VerifyOptions& options) {
+  if (runs.begin < 0 || runs.begin >= runs.end || static_cast<std::size_t>(runs.end) > options.run_count()) {
+    throw Error(
+        fmt::format("the part has the runs {} to {}, and the data are sufficient for {} runs here\nThe data must "
+                    "be the same on all machines",
+                    runs.begin, runs.end, options.run_count()));
+  }
+  return Verification(engine, reference, candidate, options).run_part(runs);
 }
 
 }  // namespace graft::verify

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graft/parts.hpp"
 #include "graft/report/verify.hpp"
 #include "graft/setting.hpp"
 #include "onnx/model.hpp"
@@ -29,6 +30,12 @@ using report::VerifyReport;
 /// The number of verify_models' runs with synthetic inputs where the options set none.
 inline constexpr std::size_t usual_seeds = 3;
 
+/// The inputs of runs, which are loaded when they are needed.
+struct DataSet {
+  std::int64_t count = 0;
+  std::function<runtime::TensorMap(std::int64_t)> sample = {};
+};
+
 /// The settings of verify_models and of compare_layers (verify/localize/layers.hpp).
 struct VerifyOptions {
   /// Number of runs with synthetic inputs, if `data` is empty. 0: usual_seeds in verify_models; 1 in compare_layers, or
@@ -38,6 +45,10 @@ struct VerifyOptions {
   bool edge_values = false;
   /// The inputs of the runs. A name that the models do not have is refused.
   std::vector<runtime::TensorMap> data = {};
+  DataSet data_set = {};  ///< The inputs of the runs in place of `data`, if there are too many for the memory.
+  /// Set if other processes compare the outputs of the runs, each with compare_part(): starts them. The report is the
+  /// same as without. verify_models only, with `data` or `data_set`.
+  StartParts parts = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
   InputRanges ranges = {};  ///< Ranges of synthetic inputs; see InputOptions.
@@ -73,6 +84,17 @@ struct VerifyOptions {
   /// Called after each run, and by compare_layers after each step.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 
+  /// Returns whether the caller gave the inputs.
+  [[nodiscard]] bool has_data() const { return !data.empty() || data_set.count != 0; }
+  /// Returns the number of runs with the caller's inputs.
+  [[nodiscard]] std::size_t run_count() const {
+    return data.empty() ? static_cast<std::size_t>(data_set.count) : data.size();
+  }
+  /// Returns the caller's inputs of a run.
+  [[nodiscard]] runtime::TensorMap inputs_of(std::size_t run) const {
+    return data.empty() ? data_set.sample(static_cast<std::int64_t>(run)) : data[run];
+  }
+
   /// Returns the options of one run's synthetic inputs with the sizes and ranges of these options.
   [[nodiscard]] InputOptions of_run(InputOptions run) const {
     run.dims = dims;
@@ -97,5 +119,11 @@ void describe_comparison(report::ComparedModels& report, const onnx::Model& refe
 /// without_own_kernels are left to the caller, which chose the engine. Throws Error if a model cannot run at all.
 [[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const VerifyOptions& options = {});
+
+/// Compares the outputs of some of the runs with the caller's inputs, and returns the results as bytes for
+/// VerifyOptions::parts of another process. That process repeats the runs whose outputs exceed their tolerance, to
+/// measure the noise floor, and the runs that end in a dispute.
+[[nodiscard]] std::string compare_part(const runtime::Engine& engine, const onnx::Model& reference,
+                                       const onnx::Model& candidate, SampleRange runs, const VerifyOptions& options);
 
 }  // namespace graft::verify

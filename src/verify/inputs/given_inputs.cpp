@@ -85,6 +85,17 @@ class GivenInputs {
   std::vector<IoPair> pairs_;
 };
 
+/// Returns tensors under the names and in the layout of the reference.
+runtime::TensorMap placed(const GivenInputs& inputs, Setting setting, const runtime::TensorMap& given) {
+  runtime::TensorMap data;
+  for (const auto& [name, tensor] : given) {
+    const onnx::Value* input = inputs.find(setting, name, tensor.dims).reference;
+    const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
+    data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
+  }
+  return data;
+}
+
 /// Splits the data into runs, each with as many samples as the fixed batch of a model.
 void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
@@ -193,18 +204,16 @@ void place_inputs(const onnx::Model& reference, const onnx::Model& candidate, Ve
     const onnx::Value* input = inputs.find(options.shapes_setting, name, sizes).reference;
     options.shapes.emplace(input == nullptr ? name : input->name, input == nullptr ? sizes : sizes_for(*input, sizes));
   }
-  for (runtime::TensorMap& data : options.data) {
-    const runtime::TensorMap given = std::exchange(data, {});
-    for (const auto& [name, tensor] : given) {
-      const onnx::Value* input = inputs.find(options.data_setting, name, tensor.dims).reference;
-      const auto order = input == nullptr ? std::nullopt : order_of_input(*input, tensor.dims);
-      data.emplace(input == nullptr ? name : input->name, order ? rearrange(tensor, *order) : tensor);
-    }
-  }
+  for (runtime::TensorMap& data : options.data) data = placed(inputs, options.data_setting, data);
+  if (options.data_set.count == 0) return;
+  options.data_set.sample = [&reference, &candidate, setting = options.data_setting,
+                             given = std::move(options.data_set.sample)](std::int64_t run) {
+    return placed(GivenInputs(reference, candidate), setting, given(run));
+  };
 }
 
 void complete_inputs(const onnx::Model& reference, const onnx::Model& candidate, VerifyOptions& options) {
-  if (!options.data.empty()) {
+  if (options.has_data()) {
     split_data(reference, candidate, options.data, std::string(setting_name(options.data_setting)));
     return;
   }

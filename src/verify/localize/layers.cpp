@@ -28,7 +28,7 @@ class Layers {
     // The scales of int8 are computed from the first run. The second run shows their error on other values.
     const std::size_t usual_seeds = state_.emulated == Precision::int8 ? 2 : 1;
     const std::size_t seeds = state_.options.seeds == 0 ? usual_seeds : state_.options.seeds;
-    const std::size_t runs = state_.options.data.empty() ? seeds : state_.options.data.size();
+    const std::size_t runs = state_.options.has_data() ? state_.options.run_count() : seeds;
     for (std::size_t run = 0; run < runs; ++run) {
       const runtime::TensorMap inputs = inputs_of(run);
       const runtime::TensorMap renamed = state_.for_candidate(inputs);
@@ -64,7 +64,7 @@ class Layers {
   }
 
   runtime::TensorMap inputs_of(std::size_t run) {
-    if (!state_.options.data.empty()) return state_.options.data[run];
+    if (state_.options.has_data()) return state_.options.inputs_of(run);
     InputOptions made_up = state_.options.of_run({.seed = run});
     if (run > 0) made_up.large_integers = state_.options.large_integers;
     if (!whole_) {
@@ -159,8 +159,8 @@ LayerReport run_layers(const runtime::Engine& any, const onnx::Model& reference,
     std::vector<std::string> problems;
     const auto pairs = pair_io(fed_inputs(reference), fed_inputs(candidate), "input", problems);
     runtime::TensorMap inputs;
-    if (!options.data.empty()) {
-      inputs = options.data.front();
+    if (options.has_data()) {
+      inputs = options.inputs_of(0);
     } else {
       const std::unique_ptr<runtime::CompiledModel> compiled = engine.compile(
           reference, {.kernels = options.reference_kernels, .extra_outputs = {}, .threads = options.threads});

@@ -1,0 +1,33 @@
+// Checks that the parts of the work on a data set make a whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "graft/parts.hpp"
+
+namespace graft {
+
+/// Records which samples of a range the parts so far contain, so that none is lost and none is counted twice.
+class CoveredSamples {
+ public:
+  /// `work` names the work in messages, for example "calibration".
+  CoveredSamples(SampleRange whole, std::string_view work) : whole_(whole), work_(work) {}
+
+  /// Throws Error (internal) for a range that is empty, beyond the whole range, or contains a sample of an earlier
+  /// part.
+  void add(SampleRange part);
+  /// Throws Error (internal) naming the first missing sample, if there is one.
+  void check_complete() const;
+  [[nodiscard]] std::int64_t count() const { return count_; }
+
+ private:
+  SampleRange whole_;
+  std::string work_;
+  std::map<std::int64_t, std::int64_t> parts_;  ///< The end of each part, by its begin.
+  std::int64_t count_ = 0;
+};
+
+}  // namespace graft

@@ -1,0 +1,43 @@
+// The results of the runs of a comparison, as one process sends them to another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graft/parts.hpp"
+#include "graft/report/comparison.hpp"
+
+namespace graft::verify {
+
+/// The comparison of an output in one run.
+struct OutputRecord {
+  report::Tolerance tolerance;
+  report::Difference difference;
+  std::optional<report::OutputFigures> figures;  ///< Empty if the tensors cannot be compared element by element.
+  std::string reference_type;                    ///< The type and shape of the output of the reference.
+  std::string candidate_type;
+  std::string order;   ///< The transposition that maps the reference's output to the candidate's; mostly empty.
+  std::string choice;  ///< A note about indices that were judged by their scores; mostly empty.
+  std::optional<report::NoiseFloor> floor;  ///< The noise floor, which is not sent to other processes.
+  bool is_lost = false;                     ///< Whether the output is lost in noise, which is not sent either.
+};
+
+/// The comparison of all outputs in one run, in the order of the report.
+using RunRecord = std::vector<OutputRecord>;
+
+/// Returns the records of the runs from `begin` on as bytes, without their noise floors. A run without a record has an
+/// empty one.
+[[nodiscard]] std::string format_records(std::int64_t begin, std::vector<RunRecord>& records);
+
+/// Reads the records of all parts. Throws Error (internal) for damaged bytes, for parts that lack a run or have one
+/// twice, and for a run with another number of outputs than `outputs`. `report` is called with the number of runs.
+[[nodiscard]] std::map<std::int64_t, RunRecord> read_records(const NextPart& next, SampleRange runs,
+                                                             std::size_t outputs,
+                                                             const std::function<void(std::int64_t done)>& report);
+
+}  // namespace graft::verify
