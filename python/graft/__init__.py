@@ -69,7 +69,7 @@ _HOMES = {
 }
 
 # Submodules that are imported when they are first used, because graft.torch needs PyTorch.
-_MODULES = ("examples", "ops", "plugins", "torch")
+_MODULES = ("examples", "ops", "plugins", "ray", "torch")
 
 __all__ = [
     "AutoResult",

@@ -14,10 +14,11 @@ command of the same name: `to_json()` returns the command's JSON, and `to_page()
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from graft import _toolkit, arrays
@@ -137,6 +138,11 @@ def load(
     if weights is not None or outputs:
         raise TypeError("load: weights and outputs are allowed only for files of formats other than ONNX")
     return _toolkit.parse(proto.SerializeToString(), name=proto.graph.name or "model", shapes=sizes)
+
+
+def from_bytes(onnx: bytes, name: str) -> Model:
+    """Returns the model of an ONNX file in memory; `name` stands for the file in messages."""
+    return _toolkit.parse(onnx, name=name, shapes={})
 
 
 def inspect(
@@ -283,8 +289,14 @@ def verify(
     Raises graft.Error where the reference does not run, and for data or shapes that fit neither model; graft.Cancelled.
     A candidate that differs raises nothing.
     """
-    reference, candidate = _loaded(reference, cancel), _loaded(candidate, cancel)
-    return _call_with_data(_toolkit.verify, "verify", locals(), shapes=_sizes(shapes))
+    return verify_given(locals())
+
+
+def verify_given(given: dict[str, Any], start_parts: Callable[..., Iterator[bytes]] | None = None) -> VerifyResult:
+    """Verifies with the arguments of graft.verify by name. `start_parts` starts the runs in other processes."""
+    models = {name: _loaded(given[name], given["cancel"]) for name in ("reference", "candidate")}
+    shapes = _sizes(given["shapes"])
+    return _call_with_data(_toolkit.verify, "verify", given | models, callers=4, parts=start_parts, shapes=shapes)
 
 
 def verify_layers(
@@ -385,7 +397,14 @@ def quantize(
     inputs, and options that the precision does not have; graft.Cancelled. A limit that is not met raises nothing: `met`
     of the result is False.
     """
-    return _call_with_data(_toolkit.quantize, f"quantize {precision}", locals(), shapes=_sizes(shapes))
+    return quantize_given(locals())
+
+
+def quantize_given(given: dict[str, Any], start_parts: Callable[..., Iterator[bytes]] | None = None) -> QuantizeResult:
+    """Quantizes with the arguments of graft.quantize by name. `start_parts` starts the calibration in other processes."""
+    title = f"quantize {given['precision']}"
+    shapes = _sizes(given["shapes"])
+    return _call_with_data(_toolkit.quantize, title, given, callers=4, parts=start_parts, shapes=shapes)
 
 
 def write_calibration_cache(model: ModelLike, file: Path) -> int:
@@ -719,11 +738,16 @@ def _call(function: Callable[..., Result], title: str, given: dict[str, Any], **
         return function(**arguments | {"progress": show})
 
 
-def _call_with_data(function: Callable[..., Result], title: str, given: dict[str, Any], **converted: object) -> Result:
-    """Does the same for a function with the argument `data`, and warns about conversions of the data."""
+def _call_with_data(
+    function: Callable[..., Result], title: str, given: dict[str, Any], *, callers: int = 3, **converted: Any
+) -> Result:
+    """Does the same for a function with the argument `data`, and warns about conversions of the data, at the line that
+    is `callers` calls before _warn. A function `parts` also gets the data."""
     with data_forms.opened(given["data"], given.get("samples", 0)) as (tensors, files):
+        if converted.get("parts") is not None:
+            converted["parts"] = functools.partial(converted["parts"], data=tensors, data_files=files)
         result = _call(function, title, given, data=tensors, data_files=files, **converted)
-    _warn(getattr(result, "data_notes", ()), 3)
+    _warn(getattr(result, "data_notes", ()), callers)
     return result
 
 

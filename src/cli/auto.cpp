@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/engine_command.hpp"
@@ -19,6 +22,7 @@
 #include "graft/error.hpp"
 #include "graft/report/precision.hpp"
 #include "graft/toolkit/files.hpp"
+#include "graft/toolkit/ray.hpp"
 #include "present/html/auto_page.hpp"
 #include "present/json/auto_json.hpp"
 #include "present/text/auto_text.hpp"
@@ -35,6 +39,7 @@ struct AutoArguments {
   std::vector<std::string> libraries;
   std::string plugins = "auto";
   std::string engine = default_engine_name;
+  std::string ray;
   toolkit::QuantizeOptions quantize = {};
   toolkit::AutoOptions options = {};
   std::vector<std::string> words;  ///< The command line after the name of the command.
@@ -114,8 +119,65 @@ report::AutoReport run_steps(const Console& console, const AutoArguments& argume
   }
 }
 
+/// Returns the command line without --ray, with {model} and {engine} in place of the folders.
+std::vector<std::string> words_for_each(const AutoArguments& arguments) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < arguments.words.size(); ++i) {
+    const std::string& word = arguments.words[i];
+    const std::string previous = i == 0 ? "" : arguments.words[i - 1];
+    if (word == "--ray") {
+      ++i;
+    } else if (word == arguments.output && (previous == "-o" || previous == "--output")) {
+      words.emplace_back("{engine}");
+    } else if (word == "--output=" + arguments.output || word == "-o" + arguments.output) {
+      words.insert(words.end(), {"-o", "{engine}"});
+    } else if (word == arguments.model.model) {
+      words.emplace_back("{model}");
+    } else if (!word.starts_with("--ray=")) {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+/// Builds the engines of a folder of networks on the machines of a Ray cluster.
+Exit build_folder(const Console& console, const AutoArguments& arguments) {
+  for (const auto& [is_given, option] : {std::pair(!arguments.options.folder.empty(), "--work"),
+                                         std::pair(!arguments.model.weights.empty(), "WEIGHTS")}) {
+    if (!is_given) continue;
+    throw Error(
+        fmt::format("{0}: this does not apply to a folder of networks, each of which has its own\nRemove {0}", option));
+  }
+  if (console.json) {
+    throw Error(
+        "--json: with --ray each network has its JSON in a file, report.json in the folder next to its engine\n"
+        "Remove --json");
+  }
+  const DeferInterrupts defer(true);
+  std::size_t failed = 0;
+  std::size_t count = 0;
+  toolkit::build_folder_in_ray(
+      arguments.ray, arguments.model.model, arguments.output, words_for_each(arguments),
+      [&](const toolkit::BuiltEngine& built) {
+        ++count;
+        failed += built.succeeded ? 0 : 1;
+        const std::filesystem::path report = std::filesystem::path(built.engine).replace_extension(".graft");
+        if (!built.error.empty()) {
+          console.error(fmt::format("{}: {}", built.model, built.error));
+        } else if (!built.succeeded) {
+          console.error(fmt::format("{}: a step or a check failed; {} has the report", built.model, report.string()));
+        } else {
+          console.say(fmt::format("wrote {}", console.paint(built.engine, Color::strong)));
+        }
+      },
+      interruption());
+  console.say(fmt::format("{} of {} built", count - failed, count_text(count, "network")));
+  return failed == 0 ? Exit::done : Exit::answer_is_no;
+}
+
 Exit run_auto(const Console& console, const AutoArguments& arguments) {
   html::check_date();
+  if (!arguments.ray.empty()) return build_folder(console, arguments);
   toolkit::check_plugin_libraries(arguments.libraries);
   toolkit::AutoOptions options = options_of(arguments);
   const DeferInterrupts defer(true);
@@ -217,6 +279,12 @@ void add_auto(Program& program) {
       ->type_name("WHICH")
       ->check(one_of({"auto", "rtx", "full"}));
   add_engine_option(*command, arguments->engine);
+  command
+      ->add_option("--ray", arguments->ray,
+                   "build the engines of all networks of the folder MODEL on the machines of the Ray cluster at this "
+                   "address, for example auto or ray://HOST:10001; -o is the folder for the engines "
+                   "(docs/guide/many_machines.md)")
+      ->type_name("ADDRESS");
 }
 
 }  // namespace graft::cli

@@ -23,6 +23,7 @@
 #include "graft/toolkit/files.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/metric_command.hpp"
+#include "graft/toolkit/ray.hpp"
 #include "present/html/quantize_page.hpp"
 #include "present/json/fields.hpp"
 #include "present/text/quantize_text.hpp"
@@ -57,6 +58,7 @@ struct QuantizeArguments {
   std::optional<std::string> metric;
   std::optional<double> max_drop;
   std::optional<std::int64_t> judged;
+  std::string ray;
 };
 
 void add_int8_options(Command& command, QuantizeArguments& arguments) {
@@ -106,6 +108,10 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "maximum number of samples whose outputs are compared (default: 64)"),
       "NUMBER")
       ->check(at_least(1, "an integer of at least 1"));
+  add(command.add_option("--ray", arguments.ray,
+                         "calibrate on the machines of the Ray cluster at this address, for example auto or "
+                         "ray://HOST:10001 (docs/guide/many_machines.md)"),
+      "ADDRESS");
 }
 
 /// Writes the scales of a quantized model to a calibration cache for TensorRT 7 to 10.
@@ -190,6 +196,7 @@ report::QuantizeReport quantize_file(const Console& console, const QuantizeArgum
     progress.clear();
     console.note(note);
   };
+  if (!arguments.ray.empty()) toolkit::calibrate_in_ray(arguments.ray, options);
   report::QuantizeReport report = toolkit::quantize(std::filesystem::path(arguments.model), options);
   progress.clear();
   return report;

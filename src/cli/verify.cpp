@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <locale>
 #include <map>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
 #include "graft/error.hpp"
+#include "graft/toolkit/ray.hpp"
 #include "graft/toolkit/verify_layers.hpp"
 #include "present/html/layers_page.hpp"
 #include "present/html/verify_page.hpp"
@@ -34,6 +37,7 @@ struct VerifyArguments {
   std::vector<std::string> files;
   std::vector<std::string> outputs;
   toolkit::DataFiles data;
+  std::string ray;
   std::vector<std::string> inputs;
   std::vector<std::string> ranges;
   std::size_t seeds = 0;  ///< The number of runs with synthetic inputs; 0 for the default.
@@ -174,6 +178,7 @@ Exit verify_outputs(const Console& console, const VerifyArguments& arguments, co
                     toolkit::VerifyOptions options) {
   Progress progress(console);
   options.watch = watch_of(progress);
+  if (!arguments.ray.empty()) toolkit::verify_in_ray(arguments.ray, models.reference, models.candidate, options);
   const toolkit::VerifyResult result = toolkit::verify(models.reference, models.candidate, options);
   progress.clear();
   for (const std::string& note : result.data_notes) console.note(note);
@@ -199,6 +204,11 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
   const Pair files = pair_of(arguments);
   const toolkit::ModelPair models = toolkit::load_pair(files.reference, files.candidate, options);
   const bool layers = arguments.layers || !arguments.reduce.empty() || !arguments.emulate.empty();
+  if (layers && !arguments.ray.empty()) {
+    throw Error(
+        "--ray: only outputs are compared on other machines, and --layers, --reduce and --emulate compare all "
+        "tensors\nRemove --ray, or these options");
+  }
   return layers ? verify_layers(console, arguments, models, std::move(options))
                 : verify_outputs(console, arguments, models, std::move(options));
 }
@@ -227,6 +237,11 @@ void add_verify(Program& program) {
   command->add_option("--samples", arguments->data.samples, "maximum number of files of a folder (default: all)")
       ->type_name("NUMBER")
       ->check(at_least(1, "an integer of at least 1"));
+  command
+      ->add_option("--ray", arguments->ray,
+                   "run the models on the machines of the Ray cluster at this address, for example auto or "
+                   "ray://HOST:10001; needs --data (docs/guide/many_machines.md)")
+      ->type_name("ADDRESS");
   command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");
   command

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "graft/toolkit/data.hpp"
 #include "graft/toolkit/import.hpp"
 #include "graft/toolkit/operators.hpp"
 #include "python/bindings.hpp"
@@ -102,6 +103,12 @@ void add_models(nb::module_& module) {
       },
       "file"_a, nb::kw_only(), "weights"_a, "shapes"_a, "outputs"_a, "progress"_a.none(), "cancel"_a.none());
   module.def("load_operators", toolkit::load_operators, "library"_a, nb::call_guard<nb::gil_scoped_release>());
+  module.def("loaded_libraries", [] {
+    std::vector<std::string> files;
+    for (const toolkit::LoadedLibrary& library : toolkit::loaded_libraries()) files.push_back(library.file);
+    return files;
+  });
+  module.def("absolute_sources", toolkit::absolute_sources, "sources"_a);
   module.def("parse", parse, "onnx"_a, nb::kw_only(), "name"_a, "shapes"_a);
 }
 

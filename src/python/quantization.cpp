@@ -18,6 +18,7 @@
 #include "python/caller.hpp"
 #include "python/cpu_engines.hpp"
 #include "python/fields.hpp"
+#include "python/parts.hpp"
 #include "python/precisions.hpp"
 #include "python/results.hpp"
 #include "python/tensors.hpp"
@@ -71,7 +72,7 @@ QuantizeReport quantize(const toolkit::Model& model, const std::string& precisio
                         const std::filesystem::path& cache, const std::filesystem::path& state,
                         const std::vector<std::string>& improve, const std::optional<std::string>& rest,
                         const nb::object& metric, std::optional<double> max_drop, std::optional<std::int64_t> judged,
-                        const std::string& engine, const nb::object& progress,
+                        const std::string& engine, const nb::object& parts, const nb::object& progress,
                         const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
                           .data = {},
@@ -105,8 +106,31 @@ QuantizeReport quantize(const toolkit::Model& model, const std::string& precisio
         return value;
       };
     }
+    if (!parts.is_none()) {
+      options.int8.parts = [&](const toolkit::CalibrationWork& work) {
+        return start_parts(caller,
+                           [&] { return parts(work.model, work.tensors, work.samples.begin, work.samples.end); });
+      };
+    }
     return toolkit::quantize(model, options);
   });
+}
+
+nb::bytes calibrate_part(const toolkit::Model& model, const std::vector<std::string>& tensors, std::int64_t begin,
+                         std::int64_t end, const std::string& precision, const ArraysIn& data,
+                         const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
+                         std::int64_t samples, const std::string& engine, int threads) {
+  QuantizeOptions options{.precision = precision_of("precision", precision),
+                          .data_views = views_of(data),
+                          .data_files = {.sources = data_files, .recipe = recipe},
+                          .int8 = {.samples = samples},
+                          .engine = cpu_engine_of(engine)};
+  const toolkit::CalibrationWork part{
+      .model = model, .tensors = tensors, .samples = {.begin = begin, .end = end}, .threads = threads};
+  return part_of(run_watched(nb::none(), std::nullopt, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    options.watch = watch;
+    return toolkit::calibrate_part(part, options);
+  }));
 }
 
 std::string describe(const QuantizeReport& result) {
@@ -143,7 +167,10 @@ void add_quantization(nb::module_& module) {
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_files"_a, "shapes"_a,
              "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "samples"_a, "calibration"_a,
              "percentile"_a.none(), "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(),
-             "max_drop"_a.none(), "judged"_a.none(), "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "max_drop"_a.none(), "judged"_a.none(), "engine"_a, "parts"_a.none(), "progress"_a.none(),
+             "cancel"_a.none());
+  module.def("calibrate_part", calibrate_part, "model"_a, nb::kw_only(), "tensors"_a, "begin"_a, "end"_a, "precision"_a,
+             "data"_a, "data_files"_a, "recipe"_a, "samples"_a, "engine"_a, "threads"_a);
   module.def("write_calibration_cache", toolkit::write_calibration_cache, "model"_a, "file"_a);
 }
 

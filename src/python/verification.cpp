@@ -6,15 +6,19 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "graft/toolkit/verify.hpp"
 #include "python/bindings.hpp"
 #include "python/caller.hpp"
 #include "python/comparisons.hpp"
 #include "python/fields.hpp"
+#include "python/parts.hpp"
 #include "python/results.hpp"
 
 namespace graft::python {
@@ -33,14 +37,33 @@ VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candi
                     const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
                     std::int64_t samples, std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
                     std::optional<double> relative, std::optional<double> absolute, std::optional<double> snr_db,
-                    bool own_kernels, const std::string& engine, const nb::object& progress,
+                    bool own_kernels, const std::string& engine, const nb::object& parts, const nb::object& progress,
                     const std::optional<toolkit::CancelToken>& cancel) {
   toolkit::VerifyOptions options = verify_options(data, {data_files, recipe, samples}, seeds, shapes, ranges, relative,
                                                   absolute, snr_db, own_kernels, engine);
-  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+  return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& caller) {
     options.watch = watch;
+    if (!parts.is_none()) {
+      options.parts = [&](SampleRange runs) {
+        return start_parts(caller, [&] { return parts(runs.begin, runs.end); });
+      };
+    }
     return toolkit::verify(reference, candidate, options);
   });
+}
+
+nb::bytes verify_part(const toolkit::Model& reference, const toolkit::Model& candidate, std::int64_t begin,
+                      std::int64_t end, const ArraysIn& data, const std::vector<std::string>& data_files,
+                      const std::filesystem::path& recipe, std::int64_t samples, std::optional<double> relative,
+                      std::optional<double> absolute, std::optional<double> snr_db, const std::string& engine,
+                      int threads) {
+  toolkit::VerifyOptions options =
+      verify_options(data, {data_files, recipe, samples}, 0, {}, {}, relative, absolute, snr_db, false, engine);
+  options.threads = threads;
+  return part_of(run_watched(nb::none(), std::nullopt, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
+    options.watch = watch;
+    return toolkit::verify_part(reference, candidate, {.begin = begin, .end = end}, options);
+  }));
 }
 
 std::string describe(const VerifyResult& result) {
@@ -80,7 +103,10 @@ void add_verification(nb::module_& module) {
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "data_files"_a, "recipe"_a,
              "samples"_a, "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(),
-             "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "progress"_a.none(), "cancel"_a.none());
+             "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "parts"_a.none(), "progress"_a.none(), "cancel"_a.none());
+  module.def("verify_part", verify_part, "reference"_a, "candidate"_a, nb::kw_only(), "begin"_a, "end"_a, "data"_a,
+             "data_files"_a, "recipe"_a, "samples"_a, "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(),
+             "engine"_a, "threads"_a);
 }
 
 }  // namespace graft::python

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -151,6 +152,27 @@ InputShapes given_shapes(const graft::verify::VerifyOptions& options, const Give
   return shapes;
 }
 
+/// Returns whether a file or a tensor may have the samples of several runs of a model with a fixed batch. The runs of
+/// data::open_runs are then not those of the comparison.
+bool must_be_split(const data::Columns& columns) {
+  for (const data::Column& column : columns.list) {
+    std::set<std::int64_t> batches;
+    const auto add = [&](const data::Port& port) {
+      if (port.shape && !port.shape->empty() && port.shape->front().is_constant()) {
+        batches.insert(port.shape->front().value());
+      }
+    };
+    add(column.input.port);
+    if (column.input.candidate) add(*column.input.candidate);
+    if (batches.empty()) continue;
+    const auto has_more = [&](const data::Array& array) {
+      return !array.fit.adds_axis && !array.dims.empty() && array.dims.front() > *batches.begin();
+    };
+    if (batches.size() > 1 || std::ranges::any_of(column.arrays, has_more)) return true;
+  }
+  return false;
+}
+
 /// Returns tensors of the shapes of the first run, without elements.
 runtime::TensorMap first_run(const data::Columns& columns) {
   runtime::TensorMap tensors;
@@ -274,9 +296,13 @@ VerifyResult verify(const Model& reference, const Model& candidate, const Verify
 std::string verify_part(const Model& reference, const Model& candidate, SampleRange runs,
                         const VerifyOptions& options) {
   graft::verify::VerifyOptions inner = engine_options(options);
-  data::Samples data =
-      data::open_runs(open_columns(given_data(options), data::inputs_of(model_of(reference), model_of(candidate))));
-  inner.data_set = {.count = data.count, .sample = std::move(data.sample)};
+  data::Columns columns = open_columns(given_data(options), data::inputs_of(model_of(reference), model_of(candidate)));
+  if (must_be_split(columns)) {
+    static_cast<void>(read_given_data(options, model_of(reference), model_of(candidate), inner));
+  } else {
+    data::Samples data = data::open_runs(std::move(columns));
+    inner.data_set = {.count = data.count, .sample = std::move(data.sample)};
+  }
   place_inputs(model_of(reference), model_of(candidate), inner);
   Work work(options.watch, options.engine, purpose_of_run(false));
   return work.run([&] {

@@ -86,6 +86,18 @@ std::vector<std::filesystem::path> data_paths(const DataFiles& files) {
   return paths;
 }
 
+std::vector<std::string> absolute_sources(const std::vector<std::string>& sources) {
+  std::vector<std::string> found;
+  for (const std::string& text : sources) {
+    const data::Source source = data::parse_source(text);
+    std::string absolute = std::filesystem::absolute(source.file).lexically_normal().string();
+    if (!source.name.empty()) absolute.insert(0, source.name + "=");
+    if (!source.array.empty()) absolute += ":" + source.array;
+    found.push_back(std::move(absolute));
+  }
+  return found;
+}
+
 Model load(const std::filesystem::path& file, const ImportOptions& options, const DataFiles& files) {
   if (files.empty() || !options.shapes.empty() || format_of(file) == Format::onnx) return load(file, options);
   ImportOptions shaped = options;

@@ -41,6 +41,9 @@ struct DataRuns {
 /// Returns the files and folders of the sources, and the recipe, whether or not they exist.
 [[nodiscard]] GRAFT_API std::vector<std::filesystem::path> data_paths(const DataFiles& files);
 
+/// Returns the sources with absolute paths, for a process with another working directory.
+[[nodiscard]] GRAFT_API std::vector<std::string> absolute_sources(const std::vector<std::string>& sources);
+
 /// Loads a network for these data. A network of another format than ONNX is read with the shapes of its data, if the
 /// options have none.
 [[nodiscard]] GRAFT_API Model load(const std::filesystem::path& file, const ImportOptions& options,

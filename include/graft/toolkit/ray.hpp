@@ -1,0 +1,45 @@
+// Spreads work on data sets and folders over the machines of a Ray cluster, with the Python package of Graft. Every
+// machine needs the same version of Graft with Ray (pip install graft-tensorrt[ray]) and sees the files under the same
+// paths. `address` is the address of the cluster: "auto" for the one of this machine, "ray://HOST:10001" or
+// "HOST:6379".
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graft/toolkit/export.hpp"
+#include "graft/toolkit/quantize.hpp"
+#include "graft/toolkit/verify.hpp"
+
+namespace graft::toolkit {
+
+/// Sets Int8Options::parts, so that the cluster counts the samples of the calibration. The other options have to be
+/// complete. The call of `quantize` throws Error (missing_tool) if Python or Ray is not installed or the cluster does
+/// not reply.
+GRAFT_API void calibrate_in_ray(const std::string& address, QuantizeOptions& options);
+
+/// Sets VerifyOptions::parts, so that the cluster runs the models. The other options have to be complete. The call of
+/// `verify` throws as that of `quantize` does.
+GRAFT_API void verify_in_ray(const std::string& address, const Model& reference, const Model& candidate,
+                             VerifyOptions& options);
+
+/// The engine of a network of build_folder_in_ray.
+struct BuiltEngine {
+  std::string model;
+  std::string engine;
+  bool succeeded = false;  ///< Whether the engine exists and every check passed.
+  std::string error;       ///< The message of the error; empty if there is a report.
+};
+
+/// Runs the program `graft auto` on a machine of the cluster for each network of a folder. The engines and their
+/// folders of results are written to `engines`, under the names of the networks. `words` is the command line after the
+/// name of the command, with {model} and {engine} in place of the files. `on_built` is called after each network.
+/// Throws Error if there is no network, if two networks have the same name, and as the functions above do; Cancelled.
+GRAFT_API void build_folder_in_ray(const std::string& address, const std::filesystem::path& models,
+                                   const std::filesystem::path& engines, const std::vector<std::string>& words,
+                                   const std::function<void(const BuiltEngine&)>& on_built,
+                                   const CancelToken& cancel = {});
+
+}  // namespace graft::toolkit

@@ -1,0 +1,43 @@
+// Parts of a data set that Python functions start in other processes and wait for.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "graft/parts.hpp"
+#include "python/caller.hpp"
+
+namespace graft::python {
+
+/// Calls a Python function that starts the parts and returns an iterator of bytes. Returns the function that takes the
+/// next bytes from the iterator, in the caller's thread. The caller must outlive the result.
+template <class Start>
+[[nodiscard]] NextPart start_parts(Caller& caller, const Start& start) {
+  const std::shared_ptr<nanobind::object> parts(new nanobind::object(), [](nanobind::object* iterator) {
+    const nanobind::gil_scoped_acquire acquired;
+    delete iterator;
+  });
+  caller.run([&] { *parts = nanobind::iter(start()); });
+  return [&caller, parts]() -> std::optional<std::string> {
+    std::optional<std::string> bytes;
+    caller.run([&] {
+      const auto part = nanobind::steal<nanobind::object>(PyIter_Next(parts->ptr()));
+      if (PyErr_Occurred() != nullptr) nanobind::raise_python_error();
+      if (!part.is_valid()) return;
+      const auto found = nanobind::cast<nanobind::bytes>(part);
+      bytes.emplace(found.c_str(), found.size());
+    });
+    return bytes;
+  };
+}
+
+/// Returns the bytes of a part as a Python object.
+[[nodiscard]] inline nanobind::bytes part_of(const std::string& bytes) {
+  return nanobind::bytes(bytes.data(), bytes.size());
+}
+
+}  // namespace graft::python
