@@ -2,9 +2,10 @@
 """Usage: python bench/quantize/many_machines.py [--samples 96] [--runs 3] [--processes 1 2 4]
 
 The network has the architecture of ResNet-50 with seeded weights, and each sample is a file. One process without Ray, and
-then clusters of each number of processes, quantize the network; the results must have the same bytes. Prints the median
-wall time of the calls, which includes the judgment of the result on one sample in the calling process. The clusters have
-started before the time is measured. Needs ray, and the package graft on PYTHONPATH.
+then clusters of each number of processes, quantize the network; the results must have the same bytes. Prints the median of
+the wall time and of the CPU time of the calls, which includes the judgment of the result on one sample in the calling
+process. The clusters have started before the time is measured; a first call, which is not measured, starts their
+processes. Needs ray, and the package graft on PYTHONPATH.
 """
 
 import argparse
@@ -46,14 +47,28 @@ def resnet50() -> onnx.ModelProto:
     return model
 
 
-def measure(call: Callable[[], graft.QuantizeResult], runs: int) -> tuple[float, bytes]:
-    """Returns the median of the wall time, and the model of the last run."""
-    times = []
+def cpu_seconds() -> float:
+    """Returns the CPU time of this process and of the processes of the cluster so far."""
+    ticks = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if path.name == str(os.getpid()) or (path / "cmdline").read_bytes().startswith(b"ray::"):
+                ticks += sum(map(int, (path / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+        except OSError:
+            continue  # the process has ended
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(call: Callable[[], graft.QuantizeResult], runs: int) -> tuple[str, bytes]:
+    """Returns the medians of wall time and CPU time as text, and the model of the last run."""
+    times, cpu_times = [], []
     for _ in range(runs):
-        begin = time.perf_counter()
+        begin, cpu_begin = time.perf_counter(), cpu_seconds()
         result = call()
         times.append(time.perf_counter() - begin)
-    return statistics.median(times), result.model.serialize()
+        cpu_times.append(cpu_seconds() - cpu_begin)
+    text = f"{statistics.median(times):.1f} s, {statistics.median(cpu_times):.1f} s of the processors"
+    return text, result.model.serialize()
 
 
 def main() -> None:
@@ -73,16 +88,15 @@ def main() -> None:
             np.save(data / f"{i:05}.npy", random.normal(0, 1, (1, 3, 224, 224)).astype(np.float32))
         arguments = {"precision": "int8", "data": data, "judged": 1, "progress": False}
         alone, expected = measure(lambda: graft.quantize(model, **arguments), options.runs)
-        print(
-            f"{len(os.sched_getaffinity(0))} cores, {options.samples} samples; without Ray: {alone:.1f} s", flush=True
-        )
+        print(f"{len(os.sched_getaffinity(0))} cores, {options.samples} samples; without Ray: {alone}", flush=True)
         for processes in options.processes:
             ray.init(num_cpus=processes, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            graft.ray.quantize(model, **arguments | {"samples": 2 * processes}, part=1)
             spread, found = measure(lambda: graft.ray.quantize(model, **arguments), options.runs)
             ray.shutdown()
             if found != expected:
                 sys.exit(f"{processes} processes: the model has other bytes than that of one process without Ray")
-            print(f"{processes} processes: {spread:.1f} s, {options.samples / spread:.1f} samples/s", flush=True)
+            print(f"{processes} processes: {spread}", flush=True)
 
 
 if __name__ == "__main__":

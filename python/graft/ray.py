@@ -264,13 +264,9 @@ def _run_program(version: str, model: str, engine: str, words: list[str]) -> Bui
     if model.endswith(".prototxt") and weights.is_file():
         command.append(str(weights))
     ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    try:
-        report = json.loads(ended.stdout)
-    except ValueError:
-        report = None
-    if report is not None and "error" in report:
-        return Built(model, engine, False, error=report["error"].get("message", ended.stderr))
-    return Built(model, engine, ended.returncode == 0, report=report, error="" if report else ended.stderr.strip())
+    succeeded = ended.returncode == 0
+    errors = [line.removeprefix("error: ") for line in ended.stderr.splitlines() if line.startswith(("error: ", "  "))]
+    return Built(model, engine, succeeded, error="" if succeeded else "\n".join(errors) or ended.stderr.strip())
 
 
 # ---- The cluster

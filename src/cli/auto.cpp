@@ -161,11 +161,8 @@ Exit build_folder(const Console& console, const AutoArguments& arguments) {
       [&](const toolkit::BuiltEngine& built) {
         ++count;
         failed += built.succeeded ? 0 : 1;
-        const std::filesystem::path report = std::filesystem::path(built.engine).replace_extension(".graft");
-        if (!built.error.empty()) {
+        if (!built.succeeded) {
           console.error(fmt::format("{}: {}", built.model, built.error));
-        } else if (!built.succeeded) {
-          console.error(fmt::format("{}: a step or a check failed; {} has the report", built.model, report.string()));
         } else {
           console.say(fmt::format("wrote {}", console.paint(built.engine, Color::strong)));
         }

@@ -30,7 +30,7 @@ struct BuiltEngine {
   std::string model;
   std::string engine;
   bool succeeded = false;  ///< Whether the engine exists and every check passed.
-  std::string error;       ///< The message of the error; empty if there is a report.
+  std::string error;       ///< The step or the check that failed, or the error; empty if it succeeded.
 };
 
 /// Runs the program `graft auto` on a machine of the cluster for each network of a folder. The engines and their

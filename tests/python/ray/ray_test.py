@@ -29,7 +29,15 @@ def address() -> Iterator[str]:
     """Starts a cluster of four processes and returns its address."""
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_DISABLE_IMPORT_WARNING": "1"}
     ray = pytest.importorskip("ray", reason="Ray is not installed: tools/setup ray")
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    for attempt in range(3):
+        try:
+            ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            break
+        except Exception as error:  # noqa: BLE001 - Ray raises this class itself
+            # On a busy machine the start takes longer than the 30 s that Ray waits.
+            ray.shutdown()
+            if attempt == 2 or "timed out during startup" not in str(error):
+                raise
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
 
