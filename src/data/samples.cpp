@@ -208,7 +208,8 @@ class Divider {
       const std::int64_t first = fixed_first(column.input).value_or(1);
       std::int64_t samples = 0;
       for (const Array& array : column.arrays) samples += samples_of(array);
-      const bool is_too_few = by_sample_ || column.is_folder ? samples < first : !has_samples;
+      // A network with the batch size 0 runs on arrays without elements.
+      const bool is_too_few = by_sample_ || column.is_folder ? samples < first : !has_samples && first != 0;
       if (!is_too_few) continue;
       throw Error(fmt::format("{}: the array for the input '{}' has {} samples; one run needs {}{}",
                               column.arrays.front().place, column.input.name(), samples, first,

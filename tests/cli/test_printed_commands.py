@@ -43,8 +43,8 @@ def test_every_printed_command_works(folder):
     convert = f"graft convert normalize.onnx -o normalize.graft.onnx {ranges} {settings}"
     plain = {command.replace("'", "") for command in printed_by}
     assert {build, convert} <= plain, plain
-    # Quantization takes the only array that fits, which the comparison has to be given by name.
-    assert "graft verify digits.onnx d.fits.onnx --data image=digits_test.npz:images" in plain
+    # The comparison takes the only array that fits, as the quantization does.
+    assert "graft verify digits.onnx d.fits.onnx --data digits_test.npz" in plain
 
 
 def test_printed_commands_work_for_files_whose_names_begin_with_a_dash(folder):
