@@ -66,7 +66,10 @@ def test_every_plugin_builds(
 @pytest.mark.usefixtures("rtx")
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_function_builds_as_native_layers(tmp_path: pathlib.Path, case_models: pathlib.Path, dtype: str) -> None:
-    for _, _, done in build_all(tmp_path, case_models, listed(case_models, kind="function", dtype=dtype)):
+    models = listed(case_models, kind="function", dtype=dtype)
+    # TensorRT-RTX has no layer for NonMaxSuppression, which this function contains.
+    models = [model for model in models if model["operator"] != "CombinedNonMaxSuppression"]
+    for _, _, done in build_all(tmp_path, case_models, models):
         network = done.result["network"]
         assert network["plugins"] == []
         assert network["layer_count"] >= 1
