@@ -63,8 +63,9 @@ __device__ void wait_for_copies() {
 #endif
 }
 
-/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 16 matrices of bytes. Each lane passes the address of one row
-/// of 16 bytes.
+/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 16 matrices of bytes, from shared memory: `to[i]` receives
+/// matrix i. Lanes 8 i to 8 i + 7 pass the addresses in shared memory, not generic pointers, of its eight rows of 16
+/// bytes.
 __device__ inline void load_matrices(unsigned (&to)[4], unsigned row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

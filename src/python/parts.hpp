@@ -21,7 +21,10 @@ template <class Start>
     const nanobind::gil_scoped_acquire acquired;
     delete iterator;
   });
-  caller.run([&] { *parts = nanobind::iter(start()); });
+  caller.run([&] {
+    const nanobind::iterator iterator = nanobind::iter(start());
+    *parts = nanobind::borrow<nanobind::object>(iterator.ptr());
+  });
   return [&caller, parts]() -> std::optional<std::string> {
     std::optional<std::string> bytes;
     caller.run([&] {
