@@ -100,7 +100,7 @@ TEST(Auto, PrintsTheOptionsOfTheComparison) {
   options.absolute = 1e-3;
   options.ranges["image"] = {0, 255};
   EXPECT_EQ(verify_command({.model = "a.onnx"}, "b.onnx", options),
-            "graft verify a.onnx b.onnx --range image=0..255 --seeds 7 --rtol 0.5 --atol 0.001");
+            "graft verify a.onnx b.onnx --range 'image=0..255' --seeds 7 --rtol 0.5 --atol 0.001");
 }
 
 }  // namespace

@@ -274,7 +274,7 @@ TEST(Verify, DataThatFitNeitherModelAreNamed) {
   VerifyOptions options;
   options.data = {{"picture", make_tensor({1, 1, 8, 8}, std::vector<float>(64))}};
   const std::string message = message_of([&] { static_cast<void>(verify(model, model, options)); });
-  EXPECT_THAT(message, HasSubstr("VerifyOptions::data picture"));
+  EXPECT_THAT(message, HasSubstr("VerifyOptions::data: neither model has an input 'picture'"));
 }
 
 TEST(Verify, OptionsThatMeanNothingAreNamed) {
