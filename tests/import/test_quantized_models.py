@@ -1,6 +1,7 @@
 # Tests networks that other tools quantized: after the conversion ONNX Runtime computes the same results, and
 # TensorRT-RTX builds them.
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -97,7 +98,9 @@ def test_a_network_of_onnxruntimes_quantizer_stays_exact(cnn):
 def test_symmetric_i8_is_measured(cnn):
     folder, feeds = cnn
     path = folder / "symmetric.onnx"
-    done = graft("convert", folder / "u8.onnx", "-o", path, "--quantized", "symmetric")
+    # The comparison of the outputs is part of the check that run_program() leaves out.
+    command = [os.environ["GRAFT_BIN"], "convert", folder / "u8.onnx", "-o", path, "--quantized", "symmetric"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the signal-to-noise ratio is" in " ".join(done.stdout.split())
     model = onnx.load(path)
