@@ -123,7 +123,7 @@ def test_unknown_operator(graft, tmp_path, out):
 def test_contradicting_shapes(graft, tmp_path, out):
     node = helper.make_node("MatMul", ["image", "w"], ["y"], name="product")
     weight = helper.make_tensor("w", TensorProto.FLOAT, [5, 2], [0.0] * 10)
-    model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", None)], [weight])
+    model = save(tmp_path / "m.onnx", [node], [("image", ["N", 1, 8, 8])], [("y", None)], [weight])
     with pytest.raises(Exception, match="Incompatible dimensions"):
         session_of(model)
     fault = (
@@ -194,7 +194,7 @@ def test_build_accepts_a_branch_that_contradicts_the_sizes(graft, tmp_path):
 )
 def test_wrong_attribute_of_an_operator_of_ours(graft, tmp_path, out, attributes, named):
     node = helper.make_node("L2Normalize", ["image"], ["y"], name="norm", domain="graft", **attributes)
-    model = save(tmp_path / "m.onnx", [node], [("image", [4, 8])], [("y", [4, 8])], domains=["graft"])
+    model = save(tmp_path / "m.onnx", [node], [("image", ["N", 1, 8, 8])], [("y", ["N", 1, 8, 8])], domains=["graft"])
     for command in ("convert", "build", "run"):
         refused(graft(*READERS[command](model, out)), out, "norm", named)
     answer = graft("inspect", model, "--json", code=1)  # the verdict on the node is listed with the others
