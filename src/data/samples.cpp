@@ -200,16 +200,12 @@ class Divider {
   /// Throws Error for an array without samples, and for arrays whose first sizes have the same name in the network and
   /// differ.
   void check_samples() const {
-    bool has_samples = columns_.list.empty();
-    for (const Column& column : columns_.list) {
-      for (const Array& array : column.arrays) has_samples = has_samples || samples_of(array) > 0;
-    }
     for (const Column& column : columns_.list) {
       const std::int64_t first = fixed_first(column.input).value_or(1);
       std::int64_t samples = 0;
       for (const Array& array : column.arrays) samples += samples_of(array);
-      // A network with the batch size 0 runs on arrays without elements.
-      const bool is_too_few = by_sample_ || column.is_folder ? samples < first : !has_samples && first != 0;
+      // Arrays that are one run may be empty.
+      const bool is_too_few = (by_sample_ || column.is_folder) && samples < first;
       if (!is_too_few) continue;
       throw Error(fmt::format("{}: the array for the input '{}' has {} samples; one run needs {}{}",
                               column.arrays.front().place, column.input.name(), samples, first,
