@@ -4,7 +4,6 @@
 before, for a range of sizes."""
 
 import itertools
-import json
 import sys
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import graft
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
 import pytest
+from conversions import convert, reasons, run, types_of
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 
@@ -30,36 +29,6 @@ def branches(condition, then, other, kind="float[B,5]"):
         f"If ({condition}) <then_branch: graph = t () => ({kind} {then[0]}) {{ {then[1]} }}, "
         f"else_branch: graph = e () => ({kind} {other[0]}) {{ {other[1]} }}>"
     )
-
-
-def types_of(network, graph=None):
-    found = []
-    for node in (graph or network.graph).node:
-        found.append(node.op_type)
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                found += types_of(network, attribute.g)
-    return found
-
-
-def convert(network, folder):
-    onnx.save(network, folder / "in.onnx")
-    report = graft.convert(folder / "in.onnx", check=False)
-    report.model.save(folder / "out.onnx")
-    converted = onnx.load(folder / "out.onnx")
-    onnx.checker.check_model(converted)
-    return converted, report
-
-
-def run(network, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    data = network.SerializeToString()
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(None, feeds)
-
-
-def reasons(report):
-    return [near["reason"] for near in json.loads(report.to_json())["near_misses"] if near["pass"] == "lower_to_native"]
 
 
 def same(before, after, feeds, limit=0.0):

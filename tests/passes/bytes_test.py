@@ -9,8 +9,8 @@ from pathlib import Path
 import graft
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
+from conversions import convert, run
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -217,22 +217,6 @@ NETWORKS = {
     **{f"mask_{seed}": mask(seed) for seed in SEEDS},
     **{f"branches_{seed}": in_branches(seed) for seed in range(4)},
 }
-
-
-def convert(network, folder):
-    onnx.save(network, folder / "in.onnx")
-    report = graft.convert(folder / "in.onnx", check=False)
-    report.model.save(folder / "out.onnx")
-    converted = onnx.load(folder / "out.onnx")
-    onnx.checker.check_model(converted)
-    return converted, report
-
-
-def run(network, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(network.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, feeds)
 
 
 def inner_bytes(network):

@@ -10,8 +10,8 @@ import graft
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
 import pytest
+from conversions import convert, run
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 CONSTANTS = (
@@ -68,22 +68,6 @@ NETWORKS = {
         y = Resize <mode: string = "linear"> (cut, , , u)""",
     ),
 }  # fmt: skip
-
-
-def convert(network, folder):
-    onnx.save(network, folder / "in.onnx")
-    report = graft.convert(folder / "in.onnx", check=False)
-    report.model.save(folder / "out.onnx")
-    converted = onnx.load(folder / "out.onnx")
-    onnx.checker.check_model(converted)
-    return converted, report
-
-
-def run(network, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    data = network.SerializeToString()
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(None, feeds)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 # that sequences become the tensors in them.
 """ONNX Runtime runs each network before and after, and TensorRT-RTX builds results that it refused before."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import graft
 import numpy as np
 import onnx
 import onnx.parser
-import onnxruntime
 import pytest
+from conversions import convert, reasons, run, types_of
 
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 SEEDS = range(12)
@@ -28,41 +27,10 @@ def model(inputs, outputs, nodes, constants="", opset=17):
     return network
 
 
-def types_of(network, graph=None):
-    """Returns the operators of a network, including those in bodies."""
-    found = []
-    for node in (graph or network.graph).node:
-        found.append(node.op_type)
-        for attribute in node.attribute:
-            if attribute.type == onnx.AttributeProto.GRAPH:
-                found += types_of(network, attribute.g)
-    return found
-
-
-def convert(network, folder, **options):
-    onnx.save(network, folder / "in.onnx")
-    report = graft.convert(folder / "in.onnx", check=False, **options)
-    report.model.save(folder / "out.onnx")
-    converted = onnx.load(folder / "out.onnx")
-    onnx.checker.check_model(converted)
-    return converted, report
-
-
-def run(network, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # a declared size that changes is a warning
-    data = network.SerializeToString()
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(None, feeds)
-
-
 def same(before, after, feeds):
     for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
         assert other.dtype == one.dtype
         np.testing.assert_array_equal(other, one)
-
-
-def reasons(report):
-    return [near["reason"] for near in json.loads(report.to_json())["near_misses"] if near["pass"] == "lower_to_native"]
 
 
 def pick(rng, *choices):
