@@ -199,6 +199,19 @@ struct AxisOf {
 void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
                         const AxisOf& past, onnx::ElementType type, double hidden);
 
+/// The parameters of a group normalization. `scale` and `shift` are names of f32 tensors with one element
+/// for each channel.
+struct GroupNormalization {
+  std::int64_t groups = 1;
+  std::string epsilon;
+  std::string scale;
+  std::string shift;
+};
+/// Writes lines that compute `name`, the group normalization of `x`, an f32 tensor of this rank whose channels are on
+/// axis 1: InstanceNormalization of the groups, and scale and shift of the channels.
+void write_group_normalization(Replacement& result, const std::string& name, const std::string& x, std::size_t rank,
+                               const GroupNormalization& norm);
+
 /// The maximum number of elements in one table.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 

@@ -53,28 +53,28 @@ constexpr Lowering of_computed_sizes(std::string_view op_type) {
           .lower = lower_computed_size};
 }
 
-/// Returns the lowering of an operator of ONNX Runtime, which TensorRT has in no form.
-constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
-                                  std::optional<Replacement> (*lower)(Site& site)) {
+/// Returns the lowering of an operator that TensorRT has in no form.
+constexpr Lowering of_every_form(std::string_view domain, std::string_view op_type, std::string_view form,
+                                 std::string_view needs, std::optional<Replacement> (*lower)(Site& site)) {
   return {.op_type = op_type,
           .refused = "every form",
           .is_refused = nullptr,
           .form = form,
           .needs = needs,
           .lower = lower,
-          .domain = onnx::onnxruntime_domain};
+          .domain = domain};
+}
+
+/// Returns the lowering of an operator of ONNX Runtime.
+constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
+                                  std::optional<Replacement> (*lower)(Site& site)) {
+  return of_every_form(onnx::onnxruntime_domain, op_type, form, needs, lower);
 }
 
 /// Returns the lowering of a plugin of another library.
 constexpr Lowering of_plugin(std::string_view name, std::string_view form, std::string_view needs,
                              std::optional<Replacement> (*lower)(Site& site)) {
-  return {.op_type = name,
-          .refused = "every form",
-          .is_refused = nullptr,
-          .form = form,
-          .needs = needs,
-          .lower = lower,
-          .domain = any_domain};
+  return of_every_form(any_domain, name, form, needs, lower);
 }
 
 constexpr std::array all_lowerings = {

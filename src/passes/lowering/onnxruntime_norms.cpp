@@ -138,6 +138,25 @@ std::optional<Replacement> lower_embed_layer_normalization(Site& site) {
   return result;
 }
 
+void write_group_normalization(Replacement& result, const std::string& name, const std::string& x, std::size_t rank,
+                               const GroupNormalization& norm) {
+  const std::vector<double> ones(static_cast<std::size_t>(norm.groups), 1);
+  const std::vector<double> zeros(static_cast<std::size_t>(norm.groups), 0);
+  result.line(fmt::format("groups = Reshape({}, {})", x, result.ints("as_groups", {0, norm.groups, -1})));
+  result.line(fmt::format("apart = InstanceNormalization<epsilon={}>(groups, {}, {})", norm.epsilon,
+                          result.constant("ones", f32_tensor({norm.groups}, ones)),
+                          result.constant("zeros", f32_tensor({norm.groups}, zeros))));
+  result.line(fmt::format("shape = Shape({})", x));
+  result.line("normalized = Reshape(apart, shape)");
+  std::vector<std::int64_t> channels(rank - 1, 1);
+  channels.front() = -1;
+  const std::string as_channels = result.ints("as_channels", channels);
+  result.line(fmt::format("scale = Reshape({}, {})", norm.scale, as_channels));
+  result.line(fmt::format("shift = Reshape({}, {})", norm.shift, as_channels));
+  result.line("scaled = Mul(normalized, scale)");
+  result.line(fmt::format("{} = Add(scaled, shift)", name));
+}
+
 std::optional<Replacement> lower_group_norm(Site& site) {
   const onnx::Node& node = site.node();
   if (!site.is_real(0)) return site.no_type(0);
@@ -180,19 +199,11 @@ std::optional<Replacement> lower_group_norm(Site& site) {
     result.line(fmt::format("planes = Transpose<perm=[0, 3, 1, 2]>({})", x));
     x = "planes";
   }
-  const std::vector<double> ones(static_cast<std::size_t>(groups), 1);
-  const std::vector<double> none(static_cast<std::size_t>(groups), 0);
-  result.line(fmt::format("groups = Reshape({}, {})", x, result.ints("as_groups", {0, groups, -1})));
-  result.line(fmt::format("apart = InstanceNormalization<epsilon={}>(groups, {}, {})", epsilon_of(site, 1e-5F),
-                          result.constant("ones", f32_tensor({groups}, ones)),
-                          result.constant("zeros", f32_tensor({groups}, none))));
-  result.line(fmt::format("shape = Shape({})", x));
-  result.line("normalized = Reshape(apart, shape)");
-  const std::string as_channels = result.ints("as_channels", {-1, 1, 1});
-  result.line(fmt::format("scale = Reshape({}, {})", result.in_f32("x1", site.type(1)), as_channels));
-  result.line(fmt::format("shift = Reshape({}, {})", result.in_f32("x2", site.type(1)), as_channels));
-  result.line("scaled = Mul(normalized, scale)");
-  result.line("shifted = Add(scaled, shift)");
+  write_group_normalization(result, "shifted", x, shape->size(),
+                            {.groups = groups,
+                             .epsilon = epsilon_of(site, 1e-5F),
+                             .scale = result.in_f32("x1", site.type(1)),
+                             .shift = result.in_f32("x2", site.type(1))});
   std::string y = "shifted";
   if (activation == 1) {
     result.line("share = Sigmoid(shifted)");

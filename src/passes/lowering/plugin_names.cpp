@@ -253,23 +253,13 @@ std::optional<Replacement> lower_plugin_group_norm(Site& site) {
   if (groups < 1) return site.no("its number of groups is not positive");
   check_table({groups});
   Replacement result;
-  const std::vector<double> ones(static_cast<std::size_t>(groups), 1);
-  const std::vector<double> zeros(static_cast<std::size_t>(groups), 0);
   const std::string x = result.in_f32("x0", site.type(0));
-  result.line(fmt::format("groups = Reshape({}, {})", x, result.ints("as_groups", {0, groups, -1})));
-  const float epsilon = node.float_or("epsilon", node.float_or("eps", 1e-5F));
-  result.line(fmt::format("apart = InstanceNormalization<epsilon={}>(groups, {}, {})", real_text(epsilon),
-                          result.constant("ones", f32_tensor({groups}, ones)),
-                          result.constant("zeros", f32_tensor({groups}, zeros))));
-  result.line(fmt::format("shape = Shape({})", x));
-  result.line("normalized = Reshape(apart, shape)");
-  std::vector<std::int64_t> channels(shape->size() - 1, 1);
-  channels.front() = -1;
-  const std::string as_channels = result.ints("as_channels", channels);
-  result.line(fmt::format("scale = Reshape({}, {})", result.in_f32("x1", site.type(1)), as_channels));
-  result.line(fmt::format("shift = Reshape({}, {})", result.in_f32("x2", site.type(2)), as_channels));
-  result.line("scaled = Mul(normalized, scale)");
-  result.give("y0", site.type(0), "Add(scaled, shift)");
+  write_group_normalization(result, "shifted", x, shape->size(),
+                            {.groups = groups,
+                             .epsilon = real_text(node.float_or("epsilon", node.float_or("eps", 1e-5F))),
+                             .scale = result.in_f32("x1", site.type(1)),
+                             .shift = result.in_f32("x2", site.type(2))});
+  result.give("y0", site.type(0), "Identity(shifted)");
   result.summary = "InstanceNormalization of the groups, Mul and Add";
   return result;
 }
