@@ -21,7 +21,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-std::filesystem::path engine() { return std::filesystem::path(::testing::TempDir()) / "toolkit.engine"; }
+/// Returns a file of the running test: tests run at the same time.
+std::filesystem::path engine() {
+  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  return std::filesystem::path(::testing::TempDir()) / ("toolkit_" + test + ".engine");
+}
 
 BuildOptions for_sm89() {
   BuildOptions options;

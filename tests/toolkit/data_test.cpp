@@ -50,7 +50,10 @@ class Data : public ::testing::Test {
   }
   ~Data() override { std::filesystem::remove_all(folder_); }
 
-  const std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "toolkit_data";
+  // Tests run at the same time, so each has its own folder.
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("toolkit_data_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
   Model model_;
   Tensor images_;
 };
