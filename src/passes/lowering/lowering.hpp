@@ -34,6 +34,7 @@ struct Replacement {
   std::map<std::string, const onnx::Value*> reads = {};
   std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
   std::string by_definition = {};               ///< See Proposal.
+  bool is_proven_by_onnxruntime = false;        ///< See Proposal.
   std::string reason = {};                      ///< Replaces the reason of the table of lowerings, if it is not empty.
   /// Edits the graph around the node, where `nodes` cannot describe the replacement, for example of a node with a body.
   /// Needs `by_definition`, and ignores all other members above except `summary` and `reason`.

@@ -358,6 +358,7 @@ void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
 Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::string reason) {
   Proposal proposal = propose_for(node, replacement.summary, std::move(reason));
   proposal.by_definition = replacement.by_definition;
+  proposal.is_proven_by_onnxruntime = replacement.is_proven_by_onnxruntime;
   proposal.changes_result = replacement.changes_result;
   if (!replacement.together_with.empty()) {
     proposal.nodes.insert(proposal.nodes.begin(), replacement.together_with.begin(), replacement.together_with.end());
