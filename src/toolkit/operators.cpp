@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/plugin_form.hpp"
 #include "core/remove_operators.hpp"
 #include "core/suggest.hpp"
 #include "graft/error.hpp"
@@ -45,7 +46,8 @@ report::StandIn facts_of(const DropIn& drop_in, const OperatorType& type) {
                         .inputs = {},
                         .input_order = {},
                         .plugin_fields = {},
-                        .doc = std::string(drop_in.doc)};
+                        .doc = std::string(drop_in.doc),
+                        .is_creator = can_stand_in(drop_in.plugin_name)};
   if (!drop_in.inputs.empty()) facts.input_order = InputOrder::of(type, &drop_in).to_string(type);
   for (const std::string_view input : drop_in.inputs) {
     facts.inputs.push_back(input.empty() ? std::nullopt : std::optional<std::string>(input));

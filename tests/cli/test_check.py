@@ -271,11 +271,11 @@ def test_no_cut_is_suggested_that_leaves_tensorrt_nothing(graft, tmp_path):
 def test_inspect_and_convert_recommend_the_same_cut(graft, tmp_path):
     """The advice on the node does not name the cut, which is possible nevertheless."""
     nodes = [
-        node("Cast", ["x"], ["i"], to=INT64),
-        node("ReduceMax", ["i"], ["m"], axes=[0]),
-        node("Expand", ["one", "m"], ["y"]),
+        node("Relu", ["x"], ["r"]),
+        node("Cast", ["r"], ["u"], to=UINT8),
+        node("Abs", ["u"], ["y"]),
     ]
-    model = save(tmp_path / "m.onnx", nodes, [("x", [3])], [("y", ["n"])], {"one": np.ones(1, np.float32)})
+    model = save(tmp_path / "m.onnx", nodes, [("x", [3])], [("y", UINT8, [3])])
     inspected = graft("inspect", model, *TARGET)
     converted = graft("convert", model, "-o", tmp_path / "c.onnx", *TARGET)
     for answer in (inspected, converted):

@@ -244,7 +244,8 @@ def test_the_verdicts_of_convert_have_the_fields_of_inspect(graft, tmp_path):
     model = save(tmp_path / "u.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", [8])], [("y", [None])])
     (left,) = graft("convert", model, "-o", tmp_path / "out.onnx", "--tensorrt", "auto", "--json").json["unsupported"]
     (node,) = graft("inspect", model, "--tensorrt", "auto", "--json").json["nodes"]
-    assert set(left) == set(node)
+    # Only an inspection counts the work of nodes.
+    assert set(left) == set(node) - {"cost"}
     assert left["truth"] == "parser"
     assert "checkUnique" in left["tensorrt"]
 

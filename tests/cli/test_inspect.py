@@ -368,8 +368,11 @@ def test_the_advice_follows_from_what_is_known(graft, tmp_path, op_type, domain,
 
 
 def test_a_conversion_is_advised_only_for_a_form_that_it_replaces(graft, tmp_path):
-    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="n", hidden_size=2, input_forget=1)
-    inputs = [("x", [3, 1, 4]), ("w", [1, 8, 4]), ("r", [1, 8, 2])]
+    """Graft replaces LSTM with input_forget, but neither Graft nor TensorRT has different activations in directions."""
+    activations = ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]
+    settings = {"hidden_size": 2, "direction": "bidirectional", "activations": activations}
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], name="n", **settings)
+    inputs = [("x", [3, 1, 4]), ("w", [2, 8, 4]), ("r", [2, 8, 2])]
     model = save(tmp_path / "m.onnx", [node], inputs, [("y", None)], opset=17)
     judged = verdicts(graft("inspect", model, "--probe", "none", "--json"))["n"]
     assert judged["verdict"] == "unsupported"
@@ -1064,7 +1067,7 @@ def test_the_advice_is_a_remedy(graft, tmp_path):
 
     bytes_, complex_ = (("x", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
     bytes_out, complex_out = (("y", kind, [4]) for kind in (TensorProto.UINT8, TensorProto.COMPLEX64))
-    model = save(tmp_path / "u.onnx", [helper.make_node("Max", ["x", "x"], ["y"])], [bytes_], [bytes_out])
+    model = save(tmp_path / "u.onnx", [helper.make_node("Abs", ["x"], ["y"])], [bytes_], [bytes_out])
     (node,) = graft("inspect", model, "--json").json["nodes"]
     assert node["advice"].startswith("cast 'x' to ") and "i32" in node["advice"]
     model = save(tmp_path / "c.onnx", [helper.make_node("Identity", ["x"], ["y"])], [complex_], [complex_out])

@@ -95,6 +95,8 @@ struct StandIn {
   std::string input_order;
   std::vector<StandInField> plugin_fields;
   std::string doc;
+  /// Whether TensorRT can create the operator under the name of the plugin.
+  bool is_creator = true;
 
   static constexpr auto fields() {
     return std::tuple{field("name", &StandIn::name, "The name of the plugin."),
@@ -103,7 +105,10 @@ struct StandIn {
                             "The operator's input for each input of the plugin; null if the operator does not need the "
                             "plugin's input."),
                       field("fields", &StandIn::plugin_fields, "The fields of the plugin."),
-                      field("doc", &StandIn::doc, "The library with the plugin, and what differs.")};
+                      field("doc", &StandIn::doc, "The library with the plugin, and what differs."),
+                      field("creator", &StandIn::is_creator,
+                            "Whether libgraft_stand_ins.so has a creator of this name. If not, the plugin has other "
+                            "outputs than the operator, and `graft convert` replaces its nodes.")};
   }
 };
 

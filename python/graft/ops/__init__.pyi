@@ -375,7 +375,7 @@ def combined_non_max_suppression(
     empty_class: int = 0,
     out: Array | None = None,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """A candidate is a class of a box with a score of at least score_threshold. Candidates of an item are visited in the order of decreasing scores, and become detections. A candidate is skipped if its intersection with a detection of the same class is more than iou_threshold of their union; with class_agnostic, with any detection. Only the top_k candidates with the highest scores are visited. Of equal scores, the first box comes first, and then its first class; with top_k_per_class, the first class, and then its first box. The item ends after max_output_boxes detections; the places after the last detection are 0. A NaN is not a candidate.
+    """The detections with the highest scores among the boxes and classes of each item, without those that overlap a better detection. A candidate is a class of a box with a score of at least score_threshold. Candidates of an item are visited in the order of decreasing scores, and become detections. A candidate is skipped if its intersection with a detection of the same class is more than iou_threshold of their union; with class_agnostic, with any detection. Only the top_k candidates with the highest scores are visited. Of equal scores, the first box comes first, and then its first class; with top_k_per_class, the first class, and then its first box. The item ends after max_output_boxes detections; the places after the last detection are 0. A NaN is not a candidate.
 
     Tensors:
         boxes: the boxes in the format of box_coding, for all classes (also N,boxes,1,4) or for each class; with anchors, their encoded offsets (N,boxes,4 or N,boxes,classes,4)

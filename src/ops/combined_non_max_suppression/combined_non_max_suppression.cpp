@@ -249,7 +249,7 @@ element_count = Mul(box_count, class_count)
 table_shape = Concat<axis=0>(items, box_count, class_count)
 row_shape = Concat<axis=0>(items, rest)
 scores32 = Cast<to=1>(scores)
-table32 = Reshape(scores32, table_shape))");
+table32 = Reshape<allowzero=1>(scores32, table_shape))");
     add(R"(logit_number = Constant<value_int=@score_activation>()
 is_logit = Cast<to=9>(logit_number)
 sigmoid32 = Sigmoid(table32)
@@ -284,8 +284,9 @@ box = GatherElements<axis=1>(row_boxes, place))"
                  : R"(visited = Identity(count)
 row32 = Reshape(ranked32, row_shape)
 sorted32, place = TopK<axis=1>(row32, visited)
-box = Div(place, class_count)
-label = Mod(place, class_count))");
+divisor = Max(class_count, one)
+box = Div(place, divisor)
+label = Mod(place, divisor))");
     add("first_element = Mul(box, class_count)\nelement = Add(first_element, label)");
   }
 
@@ -326,7 +327,7 @@ corners32 = Concat<axis=3>(low32, high32))");
     add(R"(all_shape = Concat<axis=0>(table_shape, four)
 all32 = Expand(corners32, all_shape)
 list_shape = Concat<axis=0>(items, element_count, four)
-list32 = Reshape(all32, list_shape)
+list32 = Reshape<allowzero=1>(all32, list_shape)
 coordinates = Constant<value_ints=[1, 1, 4]>()
 element_column = Unsqueeze(element, axis_2)
 element_index = Expand(element_column, coordinates)

@@ -9,8 +9,11 @@ struct CombinedNonMaxSuppression {
   static constexpr auto name = "CombinedNonMaxSuppression";
   static constexpr int version = 1;
   static constexpr auto doc =
-      "A candidate is a class of a box with a score of at least score_threshold. Candidates of an item are visited in "
-      "the order of decreasing scores, and become detections. A candidate is skipped if its intersection with a "
+      "The detections with the highest scores among the boxes and classes of each item, without those that overlap a "
+      "better detection. A candidate is a class of a box with a score of at least score_threshold. Candidates of an "
+      "item "
+      "are visited in the order of decreasing scores, and become detections. A candidate is skipped if its "
+      "intersection with a "
       "detection of the same class is more than iou_threshold of their union; with class_agnostic, with any detection. "
       "Only the top_k candidates with the highest scores are visited. Of equal scores, the first box comes first, and "
       "then its first class; with top_k_per_class, the first class, and then its first box. The item ends after "

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,12 +37,17 @@ std::string row_text(const std::vector<report::OperatorPort>& ports, const std::
 
 std::string drop_in_text(const report::StandIn& drop_in) { return fmt::format("{} {}", drop_in.name, drop_in.version); }
 
+/// Returns the text up to the end of its first sentence.
+std::string first_sentence(const std::string& text) {
+  return text.substr(0, std::min(text.find(". "), text.size()) + 1);
+}
+
 }  // namespace
 
 Listing operators_text(const std::vector<report::OperatorFacts>& operators) {
   Table table;
   for (const report::OperatorFacts& facts : operators) {
-    table.add({{facts.name, Color::strong}, facts.doc});
+    table.add({{facts.name, Color::strong}, first_sentence(facts.doc)});
     std::string names;
     for (const report::StandIn& drop_in : facts.drop_ins) names += (names.empty() ? "" : ", ") + drop_in_text(drop_in);
     if (!names.empty()) {
@@ -54,7 +61,7 @@ Listing operators_text(const std::vector<report::OperatorFacts>& operators) {
   Listing listing;
   listing.add(std::move(table));
   listing.add("");
-  listing.add("`graft ops NAME` shows attributes, types and the reason for a plugin.");
+  listing.add("`graft ops NAME` shows the whole definition, attributes, types and the reason for a plugin.");
   return listing;
 }
 

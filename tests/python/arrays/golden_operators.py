@@ -23,7 +23,8 @@ class Case:
     dtype: str
     inputs: list[np.ndarray]
     attributes: dict[str, Any]
-    expected: np.ndarray
+    expected: np.ndarray  # of the first output
+    expected_more: list[np.ndarray]  # of the next outputs that have golden values
     absolute: float = 0  # the error of f32 arithmetic where terms of a sum cancel
 
 
@@ -42,7 +43,8 @@ def _case(definition: Definition, entry: dict[str, Any], arrays: Any) -> Case:
         inputs.append(np.asarray(attributes.pop("scales", [1.0] * channels), np.float32))
         inputs.append(np.asarray(attributes.pop("bias"), np.float32))
     expected = arrays[entry.get("y_f32", entry["y"])]
-    return Case(entry["name"], entry["dtype"], inputs, attributes, expected, entry.get("absolute", 0))
+    expected_more = [arrays[name] for name in entry.get("more_y", ())]
+    return Case(entry["name"], entry["dtype"], inputs, attributes, expected, expected_more, entry.get("absolute", 0))
 
 
 @functools.cache
@@ -57,13 +59,18 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
         return values.astype(np.float32).astype(NUMPY_TYPES[dtype]).astype(np.float64)
 
 
-def assert_close(found: np.ndarray, case: Case, relative: float) -> None:
-    """Checks that a result rounds like a number within this relative error, and the case's absolute one, of the
-    exact result. i8 must agree exactly, as no golden value lies near a tie."""
-    found64 = np.asarray(found).astype(np.float64)
-    exact = case.expected.astype(np.float64)
-    assert found64.shape == exact.shape
-    slack = np.where(np.isfinite(exact), np.abs(exact) * relative + case.absolute, 0) if case.dtype != "i8" else 0
-    low, high = rounded(exact - slack, case.dtype), rounded(exact + slack, case.dtype)
-    good = ((found64 >= low) & (found64 <= high)) | (np.isnan(found64) & np.isnan(exact))
-    assert good.all(), f"{case.name}: found {found64[~good][:3]}, expected {exact[~good][:3]}"
+def assert_close(outputs: np.ndarray | tuple[np.ndarray, ...], case: Case, relative: float) -> None:
+    """Checks that each output rounds like a number within this relative error, and the case's absolute one, of the
+    exact result. Integers must agree exactly, as no golden value of i8 lies near a tie."""
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for found, expected in zip(outputs, [case.expected, *case.expected_more]):
+        found64 = np.asarray(found).astype(np.float64)
+        exact = expected.astype(np.float64)
+        assert found64.shape == exact.shape
+        if np.asarray(found).dtype.kind == "i":
+            good = found64 == exact
+        else:
+            slack = np.where(np.isfinite(exact), np.abs(exact) * relative + case.absolute, 0)
+            low, high = rounded(exact - slack, case.dtype), rounded(exact + slack, case.dtype)
+            good = ((found64 >= low) & (found64 <= high)) | (np.isnan(found64) & np.isnan(exact))
+        assert good.all(), f"{case.name}: found {found64[~good][:3]}, expected {exact[~good][:3]}"
