@@ -8,7 +8,7 @@
 
 namespace graft {
 
-/// The samples from `begin` to `end`, without `end`.
+/// The samples from `begin` (included) to `end` (excluded).
 struct SampleRange {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -16,10 +16,12 @@ struct SampleRange {
   friend bool operator==(const SampleRange&, const SampleRange&) = default;
 };
 
-/// Waits for a part and returns its bytes. The parts come in any order; after the last part it returns nothing.
+/// Waits for the result of one part of a range of samples and returns its bytes. The results come in any order; after
+/// the last one, the function returns nothing.
 using NextPart = std::function<std::optional<std::string>()>;
 
-/// Starts the work on a range of samples in other processes and returns the function that waits for its parts.
+/// Starts the work on a range of samples in other processes, which divide the range into parts. Returns the function
+/// that waits for the results of the parts.
 using StartParts = std::function<NextPart(SampleRange)>;
 
 }  // namespace graft

@@ -143,7 +143,8 @@ _kinds: dict[str, Any] = {}
 
 
 def kind_of(array: Any) -> Any | None:
-    """Returns the object that handles arrays of this framework, or None for any other value."""
+    """Returns the NumPyArrays, TorchArrays or CuPyArrays object that handles the framework of `array`, or None if
+    `array` is no array of these frameworks."""
     if isinstance(array, np.ndarray):
         name, make = "numpy", NumPyArrays
     elif "torch" in sys.modules and isinstance(array, sys.modules["torch"].Tensor):

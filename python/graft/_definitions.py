@@ -62,7 +62,7 @@ class Port:
 
     @property
     def is_size(self) -> bool:
-        """Whether the output has the number of valid elements of other outputs."""
+        """Whether the output contains the number of valid elements of the operator's other outputs."""
         return self.kind == "size_output"
 
     @property
@@ -97,7 +97,8 @@ class Definition:
     attributes: tuple[Attribute, ...]
     """The attributes that are keyword arguments."""
     numbers: tuple[Attribute, ...]
-    """The attributes with the name of an input: a number that is passed for the input is the attribute's value."""
+    """The attributes that have the name of an input. A number that is passed for this input becomes the attribute's
+    value."""
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -317,9 +318,10 @@ def make_function(
     public_module: str,
     doc: str,
 ) -> Any:
-    """Returns a function with the operator's signature, so that Python refuses an unknown keyword.
+    """Returns a Python function with the operator's parameters, so that Python refuses an unknown keyword.
 
-    The lines of `body` run with the globals of `module`.
+    Its body is the lines of `body`, which run with the globals of `module`. Its docstring is generated from the
+    definition and ends with `doc`.
     """
     local: dict[str, Any] = {}
     lines = "".join(f"    {line}\n" for line in body)
@@ -372,8 +374,8 @@ def shape_values(function: str, name: str, value: Any) -> tuple[Any, ...]:
 
 
 def arranged(definition: Definition, inputs: Sequence[Any]) -> tuple[list[Tensor], list[tuple[Any, ...]]]:
-    """Returns the input tensors of the kernel, and the values of each shape input. Raises TypeError or ValueError
-    naming an invalid input."""
+    """Returns the input tensors in the order of the kernel's inputs, and the values of each shape input. Raises
+    TypeError or ValueError naming an invalid input."""
     given = trimmed(definition, inputs)
     tensors: list[Tensor] = []
     values: list[tuple[Any, ...]] = []

@@ -261,7 +261,7 @@ def _title(module: ModuleType) -> str:
 
 
 def _module_of(network: Any) -> ModuleType:
-    """Returns the TensorRT module whose network this is."""
+    """Returns the TensorRT module that defines the class of the network."""
     for name in MODULES:
         kind = getattr(sys.modules.get(name), "INetworkDefinition", None)
         if isinstance(kind, type) and isinstance(network, kind):

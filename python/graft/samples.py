@@ -1,5 +1,5 @@
-"""Sorts the forms in which callers give data: tensors by name, or the files that the toolkit reads. Samples of an
-iterable are written as NumPy files to a temporary folder, because the toolkit reads them more than once."""
+"""Distinguishes the forms in which callers pass data: arrays by input name, or files that the toolkit reads. Samples of
+an iterable are written as NumPy files to a temporary folder, because the toolkit reads them more than once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 
 def files_or_arrays(data: Data | None, what: str = "data") -> tuple[arrays.Packed, list[str]] | None:
-    """Returns tensors by input name, or else the sources of files, as `--data` names them. The only input of a network
-    has the empty name. Returns None for other data, which may be an iterable of samples."""
+    """Returns the arrays as tensors by input name and an empty list, or an empty dict and the files as `--data` names
+    them. The only input of a network has the empty name. Returns None for other data, which may be an iterable of
+    samples."""
     import numpy as np
 
     if data is None:
@@ -47,8 +48,8 @@ def files_or_arrays(data: Data | None, what: str = "data") -> tuple[arrays.Packe
 
 @contextlib.contextmanager
 def opened(data: Data | None, limit: int = 0) -> Iterator[tuple[arrays.Packed, list[str]]]:
-    """Returns what files_or_arrays returns. Samples of an iterable, at most `limit` of them (0: all), are in a temporary
-    folder until the context ends. Raises TypeError for other data."""
+    """Yields tensors and files as files_or_arrays returns them. At most `limit` samples of an iterable (0: all) are
+    written as files to a temporary folder, which exists until the context ends. Raises TypeError for other data."""
     found = files_or_arrays(data)
     if found is not None:
         yield found

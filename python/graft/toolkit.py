@@ -727,8 +727,9 @@ class Session:
 
 
 def _call(function: Callable[..., Result], title: str, given: dict[str, Any], **converted: object) -> Result:
-    """Calls a function of the extension, with a bar of this title, with the arguments that the function of the same name
-    was given, as locals() has them. Those in `converted` are the caller's; the others are converted by their names."""
+    """Calls `function` of the extension and shows a progress bar with this title. `given` has the arguments of the
+    caller, as locals() returns them; they are converted by their names. The arguments in `converted` are passed
+    unchanged."""
     arguments = given | converted
     with shown(given["progress"], title) as show:
         if "model" in given:
@@ -741,8 +742,9 @@ def _call(function: Callable[..., Result], title: str, given: dict[str, Any], **
 def _call_with_data(
     function: Callable[..., Result], title: str, given: dict[str, Any], *, callers: int = 3, **converted: Any
 ) -> Result:
-    """Does the same for a function with the argument `data`, and warns about conversions of the data, at the line that
-    is `callers` calls before _warn. A function `parts` also gets the data."""
+    """Calls `function` as _call does, with the caller's `data` as tensors or files, and warns about conversions of the
+    data. `callers` is the number of calls between the user's line, which the warning names, and _warn. If `parts` is
+    set, it also receives the data."""
     with data_forms.opened(given["data"], given.get("samples", 0)) as (tensors, files):
         if converted.get("parts") is not None:
             converted["parts"] = functools.partial(converted["parts"], data=tensors, data_files=files)
@@ -752,13 +754,14 @@ def _call_with_data(
 
 
 def _warn(notes: Iterable[str], callers: int) -> None:
-    """Warns with each note, at the line that is `callers` calls before the caller."""
+    """Warns with each note. `callers` is the number of calls between the user's line, which the warning names, and this
+    function."""
     for note in notes:
         warnings.warn(note, stacklevel=callers + 1)
 
 
 def _loaded(model: ModelLike, cancel: CancelToken | None) -> Model:
-    """Returns the model, read without a progress bar: the calling function shows its own."""
+    """Loads the model without a progress bar of its own, because the calling function shows one."""
     return load(model, progress=False, cancel=cancel)
 
 

@@ -89,7 +89,7 @@ void say_step(const Console& console, const report::AutoReport& report, const re
   console.say(present::step_table(report, step));
 }
 
-/// Returns the command line with the ranges that it lacks, for the message of MissingShapes.
+/// Returns the user's command line with --shapes added for `ranges`, for the message of MissingShapes.
 std::string completed_command(const AutoArguments& arguments, const std::vector<std::string>& ranges) {
   std::string command = "graft auto";
   for (const std::string& word : arguments.words) command += " " + shell_argument(word);
@@ -119,7 +119,8 @@ report::AutoReport run_steps(const Console& console, const AutoArguments& argume
   }
 }
 
-/// Returns the command line without --ray, with {model} and {engine} in place of the folders.
+/// Returns the words of the command line for one network: without --ray, and with {model} and {engine} in place of the
+/// folders.
 std::vector<std::string> words_for_each(const AutoArguments& arguments) {
   std::vector<std::string> words;
   for (std::size_t i = 0; i < arguments.words.size(); ++i) {

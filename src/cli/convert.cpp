@@ -149,7 +149,8 @@ void say_section(const Console& console, const std::string& title, const Table& 
   console.say(table);
 }
 
-/// Prints what became of values that TensorRT does not quantize as the model does, and what the other choice would do.
+/// Prints a note about values that the model rounds to u8 or with a zero point, which TensorRT does not support: how
+/// they are computed and what --quantized symmetric would change or, with that option, how much it changes the outputs.
 void say_quantized(const Console& console, const report::ConvertReport& report) {
   const auto exact = std::count_if(report.rewrites.begin(), report.rewrites.end(), [](const report::Rewrite& rewrite) {
     return rewrite.replacement.starts_with("Div, Round, Clip and Mul");

@@ -14,8 +14,8 @@ void install_interrupt_handlers();
 /// are destroyed first.
 class DeferInterrupts {
  public:
-  /// A signal ends the program at once if `only_with_temporary_files` is set and no temporary file or folder exists:
-  /// for work that takes long before it writes, and has few points at which it can be cancelled.
+  /// If `only_with_temporary_files` is set, a signal ends the program at once unless a temporary file or folder exists.
+  /// This suits work that takes long before it writes and can seldom be cancelled.
   explicit DeferInterrupts(bool only_with_temporary_files = false);
   ~DeferInterrupts();
   DeferInterrupts(const DeferInterrupts&) = delete;

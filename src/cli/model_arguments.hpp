@@ -15,7 +15,7 @@
 
 namespace graft::cli {
 
-/// A file of the command line and its role: "-o", "the model itself".
+/// A file of the command line, with the option or argument that names it in messages: "-o", "the model itself".
 struct NamedFile {
   std::string what;
   std::string path;  ///< Empty if the option was not given.
@@ -35,8 +35,8 @@ using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>
 
 inline constexpr auto data_option = "--data";
 
-/// Adds an option for data, for example data_option, and --recipe for images. `purpose` precedes the forms of the data
-/// in help: "inputs".
+/// Adds an option for data, for example data_option, and --recipe for images. In the help, `purpose`, such as "inputs",
+/// precedes the allowed forms of the data.
 void add_data(Command& command, const std::string& option, toolkit::DataFiles& data, const std::string& purpose);
 
 /// Returns the files of the data, for check_files_apart.

@@ -18,8 +18,8 @@ namespace graft::cli {
 namespace {
 
 /// Returns the shell commands that lead from the project to an engine. Their files are named after the operator, so
-/// that the files of other operators are not overwritten.
-/// An operator from a node of a model has the model instead of a network of its own.
+/// that the files of other operators are not overwritten. If `model` is set, the commands use this model; otherwise
+/// they generate a network with the operator.
 std::vector<std::string> commands_for(const toolkit::NewReport& project, const std::filesystem::path& model) {
   const std::string path = shell_path(project.folder);
   const std::optional<std::string>& prefix = project.package_folder;

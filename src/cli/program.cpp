@@ -78,8 +78,9 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-/// Returns the next step after an error that names an option of the command and has no step on a line of its own: the
-/// help of the command. The help says nothing about the contents of a model.
+/// Returns "See `graft COMMAND --help`" on a line of its own for a bad_input error whose message names an option of the
+/// command and has no second line. Returns an empty string for other errors, because the help does not explain the
+/// contents of a model.
 std::string hint_for(const Error& error, const CLI::App& app) {
   const std::string_view message = error.what();
   const auto parsed = app.get_subcommands();
@@ -105,12 +106,13 @@ bool names_file(const std::string& word) {
                                std::filesystem::path(word).extension().string()) != extensions.end();
 }
 
-/// Returns the option of the command with this letter; null if it has no such option.
+/// Returns the option of the command with this letter, such as `v` for -v; null if the command has no such option.
 const CLI::Option* short_option(const CLI::App& command, char letter) {
   return command.get_option_no_throw(std::string("-") + letter);
 }
 
-/// The words of a command line that begin with a dash. `left` are the words that CLI11 took for no option or argument.
+/// The words of a command line that begin with a dash. `left` are the words that CLI11 accepted neither as options nor
+/// as arguments.
 class DashedWords {
  public:
   DashedWords(const CLI::App& command, const std::vector<std::string>& words, std::vector<std::string> left)
@@ -119,7 +121,7 @@ class DashedWords {
         left_(std::move(left)),
         end_of_options_(std::find(words.begin(), words.end(), "--")) {}
 
-  /// Returns whether all words that are left over come after "--".
+  /// Returns whether all words that CLI11 did not accept come after "--".
   [[nodiscard]] bool are_left_after_options() const {
     return std::none_of(words_.begin(), end_of_options_, [&](const std::string& word) { return is_left(word); });
   }
@@ -154,7 +156,8 @@ class DashedWords {
 
   [[nodiscard]] const std::string* found(Place place) const { return place == words_.end() ? nullptr : &*place; }
 
-  /// Returns whether CLI11 left the word over, or its end: it splits "-v.onnx" into the flag -v and a rest, "-.onnx".
+  /// Returns whether CLI11 did not accept the word or its last part: CLI11 splits "-v.onnx" into the flag -v and the
+  /// rest "-.onnx".
   [[nodiscard]] bool is_left(const std::string& word) const {
     return std::any_of(left_.begin(), left_.end(), [&](const std::string& left) {
       if (word == left) return true;

@@ -7,7 +7,8 @@
 
 namespace graft::cli {
 
-/// Returns the option of a setting, "--input", or the words to type if the setting needs more than an option.
+/// Returns the program's option for a setting, such as "--input", or the phrase that messages show if one option is not
+/// enough.
 [[nodiscard]] std::string_view option_of(Setting setting);
 
 }  // namespace graft::cli

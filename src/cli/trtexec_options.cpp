@@ -49,7 +49,7 @@ constexpr std::array<Alias, 8> flag_aliases{{
     {"--dumpLayerInfo", "--layers"},
 }};
 
-/// Flags that request the behavior that `graft build` always has, each with a note for the user.
+/// Flags of trtexec that request what `graft build` always does. Alias::graft is a note for the user.
 constexpr std::array<Alias, 6> already_so{{
     {"--noTF32", "TF32 is off unless --tf32 allows it"},
     {"--stronglyTyped", "every network is strongly typed"},
@@ -59,7 +59,8 @@ constexpr std::array<Alias, 6> already_so{{
     {"--nativeInstanceNorm", "native InstanceNormalization is TensorRT's default"},
 }};
 
-/// Flags that request a precision, each with the value of `graft quantize --precision`, if there is one.
+/// Flags of trtexec that request a precision. Alias::graft is the value of `graft quantize --precision`, or empty for a
+/// precision that Graft does not have.
 constexpr std::array<Alias, 6> precisions{{
     {"--fp16", "f16"},
     {"--half", "f16"},
@@ -308,8 +309,8 @@ class Translator {
     return false;
   }
 
-  /// Returns MIN..OPT..MAX. Missing shapes are filled in as trtexec does: the optimum by the maximum or else the
-  /// minimum, and the minimum and maximum by the optimum.
+  /// Returns MIN..OPT..MAX for the shapes of one input, where an empty string is a missing shape. As in trtexec, a
+  /// missing optimum becomes the maximum or else the minimum, and a missing minimum or maximum becomes the optimum.
   static std::string range(const std::array<std::string, 3>& shapes) {
     const auto& [low, middle, high] = shapes;
     const std::string usual = !middle.empty() ? middle : !high.empty() ? high : low;

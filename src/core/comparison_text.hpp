@@ -89,8 +89,9 @@ namespace graft::report {
   return text + undecided + both_nan;
 }
 
-/// Returns a clause which states that an output has no verdict, with the reason: `not_compared` of the report, that the
-/// output is empty in all runs, or else which numbers the worst run has.
+/// Returns a clause which states that an output has no verdict, and why: the reason in `not_compared`; if that is
+/// empty, that the output is empty in all runs, that no element is finite in both models, or that rounding alone
+/// changes the reference as much as the output differs.
 [[nodiscard]] inline std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
                                                        bool is_lost_in_noise, bool is_empty, const Difference& worst) {
   if (!not_compared.empty() || !is_lost_in_noise) {

@@ -174,7 +174,7 @@ bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<
 
 namespace {
 
-/// Computes the extents of the outputs. `size_of` returns the value of each dimension.
+/// Computes the extents of the outputs and stores them in `outputs`. `size_of` converts a dimension to a number.
 template <class SizeOf>
 Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
                   const SizeOf& size_of, std::vector<Extents>& outputs) {
@@ -369,7 +369,8 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
 
 namespace {
 
-/// Replaces an attribute's name in a message with the name of the plugin's field.
+/// Returns the message of an error about an attribute, with the name of the plugin's field in place of the attribute's
+/// name.
 std::string in_words_of(const DropIn* drop_in, std::string message) {
   if (drop_in == nullptr) return message;
   for (const DropInField& field : drop_in->fields) {

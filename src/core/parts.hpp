@@ -10,7 +10,8 @@
 
 namespace graft {
 
-/// Records which samples of a range the parts so far contain, so that none is lost and none is counted twice.
+/// Records which samples of a range the parts so far contain, and refuses a sample that is missing or that occurs in
+/// two parts.
 class CoveredSamples {
  public:
   /// `work` names the work in messages, for example "calibration".

@@ -7,8 +7,9 @@
 namespace graft {
 namespace {
 
-/// A row of item, class and box for each place of each item: the detections of all items without gaps, then copies of
-/// the last one; -1 without any detection.
+/// Computes y0 of EfficientNMS_ONNX_TRT: rows of item, class and box index, for all detections of all items without
+/// gaps. The number of rows is constant; the rows after the last detection are copies of it, or -1 if there is no
+/// detection.
 constexpr std::string_view rows_of_detections = R"(first = Constant<value_ints=[0]>()
 zero = Constant<value_int=0>()
 one = Constant<value_int=1>()

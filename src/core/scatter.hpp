@@ -111,7 +111,9 @@ struct ExtremesPlan : WorkspaceParts {
   static constexpr int state_words = 8;
   std::int64_t state = 0;
   std::int64_t last_nan = 0;  ///< 1 + the index of the last update of an element of y that is NaN.
-  /// The extreme of the updates of an element of y after its last NaN, and the last zero among these updates.
+  /// The offset of one 64-bit word for each element of y. The upper half orders the values of the updates after the
+  /// element's last NaN, so that the largest word has the extreme; the lower half orders zeros by their position and
+  /// contains the sign.
   std::int64_t best = 0;
 };
 

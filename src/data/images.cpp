@@ -174,8 +174,8 @@ struct Tap {
   std::vector<float> weights;
 };
 
-/// Returns the taps of `count` pixels of the result, starting at `begin`: a triangle filter over the source pixels, as
-/// in Pillow's bilinear filter.
+/// Returns the weights with which `count` pixels of the result, starting at `begin`, are computed where a side of
+/// `from` pixels is resized to `to` pixels. Uses a triangle filter, as Pillow's bilinear filter does.
 std::vector<Tap> taps_of(std::int64_t from, std::int64_t to, std::int64_t begin, std::int64_t count) {
   constexpr double middle = 0.5;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);

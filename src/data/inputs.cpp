@@ -54,7 +54,8 @@ std::string numpy_name(ElementType type) {
   return (name.front() == 'u' ? "uint" : "int") + name.substr(1);
 }
 
-/// Returns whether a port accepts these dimensions, apart from the first one.
+/// Returns whether a port accepts these dimensions. The first dimension is not compared. With `may_exchange`, the
+/// channels may be on another axis.
 bool accepts(const Port& port, const std::vector<std::int64_t>& dims, bool may_exchange) {
   const onnx::Value value = value_of(port);
   return verify::can_have(value, dims) || (may_exchange && verify::order_of_input(value, dims).has_value());

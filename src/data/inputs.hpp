@@ -59,7 +59,7 @@ struct Inputs {
 /// Throws Error for a name that no input has, with the names of the inputs. `place` is where the name was found.
 [[noreturn]] void fail_unknown_input(const std::string& place, const std::string& name, const Inputs& inputs);
 
-/// How an array becomes the tensor of an input.
+/// The changes by which an array becomes the tensor of an input.
 struct Fit {
   std::optional<onnx::ElementType> converted_from = {};  ///< The type of the array, if its elements are converted.
   bool adds_axis = false;  ///< Whether the array is one sample, which gets a first axis of size 1.
@@ -72,8 +72,8 @@ struct Fit {
 [[nodiscard]] std::optional<Fit> fit(const Input& input, onnx::ElementType type, const std::vector<std::int64_t>& dims,
                                      bool is_comparison);
 
-/// Does the same, and throws Error for an array that does not fit, with the type and shape that the input has, and the
-/// next step. `place` names the array.
+/// Returns the result of fit(). Throws Error for an array that does not fit, with the type and shape of the input and
+/// the next step; `place` names the array in the message.
 [[nodiscard]] Fit fit_or_fail(const Input& input, onnx::ElementType type, const std::vector<std::int64_t>& dims,
                               bool is_comparison, const std::string& place);
 

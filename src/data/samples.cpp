@@ -145,7 +145,8 @@ class Division {
   std::shared_ptr<LastArray> last_ = std::make_shared<LastArray>();
 };
 
-/// Divides columns in one of the two ways that the header describes.
+/// Divides columns into runs: with `by_sample`, every array by the first dimension of its input (divide_samples);
+/// otherwise only the arrays of folders that need it (read_runs).
 class Divider {
  public:
   Divider(Columns& columns, bool by_sample) : columns_(columns), by_sample_(by_sample) {}
@@ -171,7 +172,8 @@ class Divider {
   }
 
  private:
-  /// Returns whether an array has exactly the samples of one run and others have more, or has no axis for samples.
+  /// Returns whether the only array of a column is used in every run: it has no axis for samples, or it has exactly the
+  /// samples of one run while other columns have more.
   [[nodiscard]] bool is_constant(const Column& column) const {
     if (column.arrays.size() != 1) return false;
     if (!has_first_axis(column)) return true;

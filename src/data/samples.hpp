@@ -33,13 +33,14 @@ struct Runs {
 /// Error for inputs with samples for different numbers of runs, and for no sample.
 [[nodiscard]] Samples divide_samples(Columns columns, std::int64_t limit = 0);
 
-/// Reads data for a few runs: a file that is not in a folder, or tensors in memory, are one run, whatever the first
-/// dimension is, and a file of a folder is one. If a file of a folder has fewer samples than the first dimension of an
-/// input, the samples of all files are counted one after the other. A note has the number of elements that are NaN.
+/// Reads data for a few runs. A file that is not in a folder, or a tensor in memory, is one run, whatever the first
+/// dimension is. Each file of a folder is one run; if a file has fewer samples than the first dimension of an input,
+/// the samples of all files are counted one after the other. A note reports elements that are NaN, with their number.
 /// Throws Error as divide_samples does, and for files of a folder that need too much memory.
 [[nodiscard]] Runs read_runs(Columns columns, const SourceOptions& options);
 
-/// Returns the same runs as read_runs, without its note and its limit: only the run in use is in memory.
+/// Returns the same runs as read_runs, but reads each run when it is requested, so that only the run in use is in
+/// memory. There is no note on NaN and no limit on the size of the files.
 [[nodiscard]] Samples open_runs(Columns columns);
 
 /// Returns the dimensions of the first run, without reading data; an image has no dimensions.

@@ -31,7 +31,8 @@ Json schema_of_ops() {
   return schema;
 }
 
-/// Returns the schema of the JSON about a model or about operators, which have the device in common.
+/// Returns the schema of `graft bench --json`, which is either a ModelTimes or an OperatorTimes. Both have the key
+/// `device`.
 Json schema_of_bench() {
   Json schema = schema_of_report<report::ModelTimes>();
   schema["properties"].update(graft::present::schema_of_fields<report::OperatorTimes>()["properties"]);

@@ -72,9 +72,8 @@ double seconds_per_element_of(const onnx::Node& node) {
   return is_slow ? seconds_per_cubic_element : seconds_per_element;
 }
 
-/// Returns the number of multiplications for each element of the first output or, for ConvTranspose, of the first
-/// input, in which each element meets the kernels of all output channels of its group. Returns 0 for other operators
-/// and for unknown sizes.
+/// Returns the number of multiplications for each element of the first output or, for ConvTranspose, for each element
+/// of the first input. Returns 0 for operators other than convolutions and matrix products, and for unknown sizes.
 double products_per_element(const onnx::Node& node) {
   const onnx::Value* weight = node.input(1);
   if (node.is("Conv") || node.is("ConvTranspose") || node.is("ConvInteger") || node.is("QLinearConv")) {

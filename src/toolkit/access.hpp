@@ -14,7 +14,7 @@ namespace graft::toolkit {
 
 struct Model::State {
   graft::onnx::Model model;
-  /// Nodes that fit only the sizes in the file, where the file was read with dynamic sizes.
+  /// Nodes that only fit the input sizes declared in the file, for a network that was read with dynamic sizes instead.
   std::vector<passes::FrozenSize> frozen = {};
   report::Origin origin = {};
 };

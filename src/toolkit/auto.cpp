@@ -45,7 +45,7 @@ fs::path folder_beside(const fs::path& engine) {
   return folder.replace_extension(".graft");
 }
 
-/// Returns whether the options have a range for the input of a range NAME=MIN..OPT..MAX.
+/// Returns whether the options have a range for the input that `range`, NAME=MIN..OPT..MAX, names.
 bool has_range(const BuildOptions& options, const std::string& range) {
   const std::string name = range.substr(0, range.rfind('='));
   // The options of the engine driver are OPTION=NAME=MIN..OPT..MAX, and a profile has several, separated by commas.
@@ -75,8 +75,8 @@ void check_ranges(const Model& model, const BuildOptions& options) {
       std::move(missing));
 }
 
-/// Returns whether the engine may have plugins: those of nodes, or those of ONNX operators that a release of TensorRT
-/// does not have.
+/// Returns whether the engine may contain plugins: a node runs as a plugin, or it has an ONNX operator that becomes a
+/// plugin if the release of TensorRT does not have it.
 bool may_have_plugins(const ConvertReport& report) {
   return find_build_needs(report.model).may_need_plugin ||
          std::ranges::any_of(report.nodes,
@@ -232,7 +232,9 @@ class AutoRun {
     check_options(quantize);
   }
 
-  /// Chooses the GPUs. Throws the errors of the engine driver, for example where no TensorRT is installed.
+  /// Determines the GPUs for which the engine is built, and sets the targets and the reason in the report. Without
+  /// targets and without a GPU, choose_targets_of_plugins() decides later. Throws the errors of the engine driver, for
+  /// example where no TensorRT is installed.
   void choose_tensorrt() {
     const auto answer = ask_choice();
     const bool is_rtx = answer.value("flavor", "") == "rtx";

@@ -140,14 +140,16 @@ std::vector<std::string> built_from_functions(const onnx::Model& model) {
   return lines;
 }
 
-/// Returns the name of Graft's operator that a node of an unknown operator means by a slip.
+/// Returns Graft's operator with the name most similar to the operator of an unknown node, or nothing if no name is
+/// similar enough for a typing error.
 std::optional<std::string> graft_operator_meant(const onnx::Node& node) {
   std::vector<std::string> names;
   for (const OperatorType* type : operators()) names.emplace_back(type->name);
   return nearest(node.op_type, names);
 }
 
-/// Returns the error, with the operator of ONNX or Graft that a node of an unknown operator means by a slip.
+/// Returns the error of TensorRT about an unknown operator with a next step: the operator of ONNX or Graft that the
+/// user probably misspelled. Returns other errors unchanged.
 EngineError with_operator_meant(const EngineError& error, const onnx::Model& model) {
   EngineFailure failure = error.failure();
   if (failure.message.find("Plugin not found") == std::string::npos) return error;
@@ -169,8 +171,9 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns an error about missing ranges with ranges for which the model can be computed in its example, or without an
-/// example if no such ranges were found. In Python the example is an argument, which the engine driver writes.
+/// Returns an error about missing ranges whose example has suggested ranges, with which the model can be computed,
+/// instead of the example of the engine driver. If no such ranges are suggested, the message has no example. Returns
+/// other errors, and errors for Python, whose example is an argument, unchanged.
 EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
   EngineFailure failure = error.failure();
   const std::string_view name = setting_name(Setting::shape_ranges);

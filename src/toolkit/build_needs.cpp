@@ -16,7 +16,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Returns whether a value is the shape to which a Reshape brings a tensor of fixed sizes.
+/// Returns whether the value is the target shape of a Reshape of a tensor with constant sizes, directly or through Cast
+/// and Identity.
 bool is_shape_of_fixed_sizes(const onnx::Value& value) {
   return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
     const onnx::Node& node = *use.node;

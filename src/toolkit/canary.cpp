@@ -45,9 +45,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Numbers of elements that are stored of a tensor. They are primes, so that evenly spread positions visit all columns
-/// of a tensor whose rows have a round size. The largest number is used with which the elements of a run stay below
-/// `most_of_run`.
+/// The numbers of elements of a tensor that may be stored. They are primes, so that evenly spaced positions visit all
+/// columns of a tensor whose row length is a round number. The first number with which the tensors of a run have at
+/// most `most_of_run` stored elements is used, or else the last one.
 constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
 constexpr std::int64_t most_of_run = 16 << 20;
 constexpr std::int64_t samples_of_output = 1048573;

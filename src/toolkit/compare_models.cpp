@@ -44,15 +44,16 @@ double fraction_of(std::size_t done, std::size_t total) {
   return total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
 }
 
-/// Returns the engine of a comparison. Inputs that Graft makes have limits of their own, because the caller did not
-/// choose their sizes.
+/// Returns an engine that limits the memory and time of a comparison. With data, only the size of tensors is limited;
+/// inputs that Graft generates have further limits, because the caller did not choose their sizes.
 std::unique_ptr<runtime::Engine> limited_engine(const runtime::Engine& engine, const graft::onnx::Model& reference,
                                                 const graft::verify::VerifyOptions& options) {
   return options.has_data() ? runtime::make_limited_engine(engine)
                             : runtime::make_comparison_engine(engine, reference, options.shapes);
 }
 
-/// Returns ComparedModels::without_own_kernels.
+/// Returns the names of the operators in the candidate that run without Graft's kernels, for
+/// ComparedModels::without_own_kernels.
 std::vector<std::string> without_own_kernels(const graft::onnx::Model& candidate) {
   bool has_any = false;
   candidate.graph().for_each_node(
@@ -119,7 +120,8 @@ std::optional<graft::onnx::Model> try_read(const ModelFiles& files, const InputS
   }
 }
 
-/// Reads the reference where no shapes are given. A network of another format is read with the shapes of the candidate.
+/// Reads the reference of a comparison in which no shapes are given. A network of another format than ONNX is read with
+/// the shapes of the candidate's inputs or, if that fails, with the shapes in its file.
 graft::onnx::Model read_reference(const ModelFiles& files, const graft::onnx::Model& candidate) {
   if (is_imported(files.model)) {
     InputShapes shapes;
@@ -138,7 +140,7 @@ GivenData given_data(const VerifyOptions& options) {
           .setting = Setting::verify_data};
 }
 
-/// Returns the shapes of the options, and those of data whose inputs are named.
+/// Returns the shapes in the options and the shapes of the data whose input is named, by input name.
 InputShapes given_shapes(const graft::verify::VerifyOptions& options, const GivenData& data) {
   InputShapes shapes;
   const auto add = [&](const std::string& name, const std::vector<std::int64_t>& sizes) {
@@ -152,8 +154,8 @@ InputShapes given_shapes(const graft::verify::VerifyOptions& options, const Give
   return shapes;
 }
 
-/// Returns whether a file or a tensor may have the samples of several runs of a model with a fixed batch. The runs of
-/// data::open_runs are then not those of the comparison.
+/// Returns whether a file or a tensor may contain more samples than one batch of a model with a fixed batch, so that
+/// the comparison divides it into more runs than data::open_runs does.
 bool must_be_split(const data::Columns& columns) {
   for (const data::Column& column : columns.list) {
     std::set<std::int64_t> batches;
@@ -173,14 +175,15 @@ bool must_be_split(const data::Columns& columns) {
   return false;
 }
 
-/// Returns tensors of the shapes of the first run, without elements.
+/// Returns the shapes of the first run's inputs as tensors without elements.
 runtime::TensorMap first_run(const data::Columns& columns) {
   runtime::TensorMap tensors;
   for (const auto& [name, dims] : data::first_shapes(columns)) tensors[name].dims = dims;
   return tensors;
 }
 
-/// Sets the batch of the shapes to the fixed batch of the other model, which runs once for each batch of the data.
+/// Returns the shapes with the first dimension of each input set to the fixed batch of the other model, which runs once
+/// for each batch of the data.
 InputShapes with_batch_of(const graft::onnx::Model& other, InputShapes shapes) {
   for (const onnx::Value* input : other.graph().inputs()) {
     const auto found = shapes.find(input->name);

@@ -21,17 +21,17 @@ namespace graft::toolkit {
                                                        const graft::onnx::Model& candidate,
                                                        graft::verify::VerifyOptions& options);
 
-/// Returns the engine that runs the models, as a wrapper of the engine of the options. The limits of comparisons hold
-/// around it.
+/// Returns an engine that runs the models through `engine`, for example one that changes how they run. The limits on
+/// memory and time apply to the returned engine.
 using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
 
-/// Compares the models in an engine and returns the report, to which run_comparison adds the engines.
+/// Compares the models with `engine` and returns the report, in which run_comparison then records the engines that ran.
 using Comparison = std::function<report::ComparedModels&(Work& work, const runtime::Engine& engine)>;
 
-/// Calls `compare` with the engine of the choice, or with the wrapper that `around` returns. Before, the options are
-/// completed: their data and shapes get the names and the layout of the reference, data are split into runs, and
-/// missing sizes and ranges are filled in. Throws Error for data, shapes and ranges that fit neither model, and as
-/// Work::run does.
+/// Calls `compare` with the engine that `choice` selects or, if `around` is set, with the engine that `around` returns
+/// for it. Before the call, `options` are completed: their data and shapes get the names and the layout of the
+/// reference, data are split into runs, and missing sizes and ranges are filled in. Throws Error for data, shapes and
+/// ranges that fit neither model, and as Work::run does.
 void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                     graft::verify::VerifyOptions& options, CpuEngine choice, const Watch& watch,
                     const EngineAround& around, const Comparison& compare);

@@ -61,7 +61,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Returns the nodes that TensorRT does not run, in a model that is not converted, for its own shapes.
+/// Returns the nodes of the model that TensorRT does not run according to the rules, without a conversion and for the
+/// shapes in the file.
 std::vector<report::NodeSupport> failing_nodes(const graft::onnx::Model& model, const inspect::Release& release) {
   std::vector<report::NodeSupport> nodes = inspect::judge_nodes(inspect::inferred_copy(model), {}, release);
   std::erase_if(nodes, [](const report::NodeSupport& node) { return !inspect::is_bad(node.support); });
@@ -80,8 +81,8 @@ void refuse_plugins(std::vector<report::NodeSupport>& nodes) {
   }
 }
 
-/// Returns the shapes of inputs whose sizes the conversion has fixed, as --input does. The model before the conversion
-/// is run with the same shapes.
+/// Returns the sizes of inputs that are dynamic in `before` and fixed in `after`, by input name. The original model is
+/// run with the same sizes, as with --input.
 std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const graft::onnx::Model& before,
                                                                           const graft::onnx::Model& after) {
   const auto is_fixed = [](const onnx::Value& input) {
@@ -133,15 +134,16 @@ struct Conversion {
   graft::passes::ConvertOptions pass_options;
   InputShapes shapes_of_rules;              ///< Shapes that the user's rules give to inputs.
   std::optional<inspect::Release> release;  ///< The target release, if the options name one.
-  /// The result with its functions, which is run to compare values; empty if the result has the functions.
+  /// The result with the ONNX functions of its Graft nodes, with which the values are compared; empty if the result
+  /// itself has the functions.
   std::optional<graft::onnx::Model> with_functions;
 
-  /// Returns the release whose rules judge.
+  /// Returns the release whose rules give the verdicts: the target release or, if none is set, the newest measured one.
   [[nodiscard]] inspect::Release rules_release() const { return release.value_or(inspect::newest_measured_release()); }
 };
 
-/// Returns a conversion with what follows from the options. Throws Error for an unknown pass or release, and for rules
-/// that cannot be read.
+/// Creates a conversion and sets the members that only depend on the options. Throws Error for an unknown pass or
+/// release, and for rules that cannot be read.
 Conversion begin(Work& work, const ConvertOptions& options) {
   for (const std::string& name : options.only) check_pass_name(name, Setting::passes);
   for (const std::string& name : options.without) check_pass_name(name, Setting::passes_left_out);
@@ -261,8 +263,8 @@ class ResultCheck {
     if (probe_) static_cast<void>(inspect::SizeRanges(model, probe_->shapes));
   }
 
-  /// Checks the model before its conversion in the same way, unless rules may still change it. Throws the errors of
-  /// check_types, too; where TensorRT is not run, the errors of check_types_and_outputs.
+  /// Checks the ranges with the model before its conversion as check_ranges does, unless the user's rules may still
+  /// change the sizes. Also throws the errors of check_types or, if TensorRT is not run, of check_types_and_outputs.
   void check_ranges_before(const graft::onnx::Model& model) const {
     if (trials_ != nullptr) {
       check_types(model, *probe_, [this] { return work_.is_cancelled(); });
@@ -302,7 +304,8 @@ class ResultCheck {
   CancelToken stop_tensorrt_;  ///< Cancelled if the comparison throws.
 };
 
-/// Corrects the advice on the nodes by what is known of the whole model.
+/// Sets the advice that depends on the whole model: why no rewrite applied to a node, and whether the network can be
+/// cut.
 void correct_advice(report::ConvertReport& report) {
   inspect::note_obstacles(report.nodes, report.near_misses);
   report.can_be_cut = decide_on_cut(
@@ -315,7 +318,8 @@ void set_command(report::ConvertReport& report) {
   report.values.command = verify_command(report, report.output);
 }
 
-/// Converts the original of a report that has the facts about the file.
+/// Converts the model of a conversion that begin() created and returns the report. The report must already have the
+/// facts about the file.
 report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check) {
   report::ConvertReport& report = conversion.report;
   check.check_ranges_before(model_of(report.original));

@@ -32,7 +32,7 @@ using verify::JudgesOptions;
 constexpr auto openvino_in_table = "OpenVINO";
 constexpr auto onnxruntime_in_table = "ONNX Runtime";
 
-/// The share of the models of proofs that are also run in ONNX Runtime: one in this many.
+/// The sampling interval of proofs: one in this many models is also run in ONNX Runtime.
 constexpr std::size_t sampled_share = 8;
 
 runtime::WorkerCommand onnxruntime_worker() {

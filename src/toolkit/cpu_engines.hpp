@@ -63,8 +63,8 @@ class UsedEngines {
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 
-/// Compiles a model. Throws Error naming file, node and attribute where the engine refuses a model that ONNX forbids:
-/// the words of an engine name no attribute and no next step. Otherwise throws what the engine throws.
+/// Compiles a model. If the engine refuses a model that ONNX forbids, throws Error naming file, node and attribute,
+/// because the engine's own message names no attribute and no next step. Otherwise throws the engine's error.
 [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile_or_name_fault(const runtime::Engine& engine,
                                                                             const graft::onnx::Model& model,
                                                                             const runtime::CompileOptions& options);

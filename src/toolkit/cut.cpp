@@ -104,7 +104,8 @@ std::string not_compared_text(const VerifyResult& verified) {
   return text;
 }
 
-/// Returns CutResult::host_refused.
+/// Returns why ONNX Runtime cannot load the half for the host, for CutResult::host_refused; empty if it loads the half
+/// or is not installed.
 std::string host_refused(const onnx::Model& host, const Watch& watch) {
   Work work(watch);
   return work.run([&] {

@@ -126,7 +126,8 @@ void judge(const runtime::Engine& engine, Inspection& inspection, const InputSha
   }
 }
 
-/// Sets what a build of the file needs because of the given shapes. The model has the shapes of its file.
+/// Sets `ranges_of_given_shapes` and `given_shapes_need_conversion` of the report for the shapes that the caller gave.
+/// The model must have the shapes of its file.
 void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
   for (const auto& [name, given] : shapes) {
     const onnx::Value* input = std::as_const(inspection.model).graph().find_local(name);
@@ -190,8 +191,8 @@ bool has_failing_call(const Inspection& inspection) {
   return found;
 }
 
-/// Builds the converted model where TensorRT does not build the given model, and corrects the verdicts. A probe that is
-/// not automatic only looks where the converted model can be cut.
+/// Builds the converted model if TensorRT did not build the given model, and corrects the verdicts. If the probe is not
+/// automatic, the converted model is built only to find where it can be cut.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end, const std::function<bool()>& is_stopped) {
   std::vector<report::NodeSupport>& given_nodes = inspection.report.nodes;
@@ -261,7 +262,8 @@ void correct_advice(Inspection& inspection) {
   });
 }
 
-/// Returns the report, with the members that follow from the verdicts.
+/// Sets the members of the report that follow from the verdicts, such as its groups and next steps, and returns the
+/// report.
 report::InspectReport finish(Inspection&& inspection) {
   correct_advice(inspection);
   report::InspectReport& report = inspection.report;
@@ -292,7 +294,8 @@ report::InspectReport finish(Inspection&& inspection) {
   return std::move(report);
 }
 
-/// Returns an inspection with the release of the options.
+/// Creates an inspection whose release and rules are those of the options. Throws Error for an unknown release, and for
+/// a release with Judge::parser or Judge::builder.
 Inspection begin(const InspectOptions& options) {
   Inspection inspection;
   inspection.release = set_rules(options.release, inspection.report.release, inspection.report.rules);

@@ -26,10 +26,10 @@ struct Inspection {
   bool has_checked_types = false;           ///< Whether check_types was called, before a conversion.
   std::optional<inspect::Release> release;  ///< The release whose rules judge; if not set, the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; empty for a converted model.
-  /// The verdicts on the nodes of `prospect.converted`, where the call of a function does not run: a conversion inlines
-  /// the function, so that these decide where the network is cut. Empty where no such call fails.
+  /// The verdicts on the nodes of `prospect.converted`. Set if a node that calls a function does not run: a conversion
+  /// inlines the function, and the verdicts on the inlined nodes decide where the network is cut.
   std::vector<report::NodeSupport> converted_nodes;
-  /// The nodes of the file from which `graft new` writes an operator, by name.
+  /// The names of the nodes in the file for which `graft new` can write an operator.
   std::set<std::string, std::less<>> nodes_to_define = {};
 };
 
@@ -38,31 +38,31 @@ struct Inspection {
 [[nodiscard]] std::optional<inspect::Release> set_rules(const std::string& name, std::string& release,
                                                         report::TensorRTIdentity& rules);
 
-/// Returns callbacks that report the progress of trials to `work`, whose remaining part the trials are. `on_end` is
-/// called after each trial.
+/// Returns callbacks for trials of TensorRT that report their progress to `work`, from its current fraction to 1.
+/// `on_end` is called after each trial.
 [[nodiscard]] inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end = {});
 
-/// Returns InspectReport::targets_of_plugins.
+/// Returns the GPUs for which the plugin library has code, for InspectReport::targets_of_plugins; empty if it has code
+/// for all GPUs of a build without a target.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
-/// Returns warnings about what a file says that ONNX does not allow or that contradicts its nodes, and that does not
-/// keep TensorRT from building the model. The model has to be as it was read.
+/// Returns a warning for each statement in a file that ONNX does not allow or that contradicts the nodes, but that does
+/// not prevent TensorRT from building the model. The model must be unchanged since it was read.
 [[nodiscard]] std::vector<std::string> file_warnings(const graft::onnx::Model& model, const report::Origin& origin);
 
 /// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.
 [[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
 
-/// Sets InspectReport::not_asked, and marks nodes whose inputs have types that ONNX does not allow as nodes with a
-/// fault. Throws Error for a model without outputs.
+/// Sets InspectReport::not_asked to `why`, and marks nodes whose inputs have types that ONNX does not allow as
+/// unsupported. Throws Error for a model without outputs.
 void judge_by_rule_alone(Inspection& inspection, std::string why);
 
-/// Throws the Error of check_types_and_outputs for a model that TensorRT does not build either: a node whose inputs
-/// have types that ONNX does not allow is passed over if the installed TensorRT builds it by itself. Throws Cancelled
-/// if `is_stopped` returns true.
+/// Throws the Error of check_types_and_outputs for a node whose inputs have types that ONNX does not allow, unless the
+/// installed TensorRT builds a model with this node alone. Throws Cancelled if `is_stopped` returns true.
 void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& options,
                  const std::function<bool()>& is_stopped);
 
-/// Values of InspectReport::not_asked where the caller chose the rules, or named a release.
+/// The values of InspectReport::not_asked if the caller requested the rules, or named a release.
 inline constexpr auto not_asked_by_rule = "only the rules were requested";
 inline constexpr auto not_asked_for_release = "another release was requested";
 

@@ -70,7 +70,7 @@ std::string in_quotes(std::string_view text) {
   return quoted + '"';
 }
 
-/// Returns the text as the rest of a comment.
+/// Returns the text with spaces in place of control characters and backslashes, so that it can follow // on one line.
 std::string comment_text(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, ' ');
@@ -238,7 +238,7 @@ struct NodeMembers {
   std::vector<std::string> left_out;
 };
 
-/// Returns the name, or one like it that is not among `taken`, and adds it there.
+/// Returns the name, with the suffix _2, _3 ... if `taken` already contains it, and inserts the result into `taken`.
 std::string free_name(const std::string& name, std::set<std::string, std::less<>>& taken) {
   std::string free = name;
   for (int number = 2; !taken.insert(free).second; ++number) free = fmt::format("{}_{}", name, number);
@@ -262,7 +262,8 @@ NodeMembers members_of(const onnx::Node& node, const std::string& definition) {
   return found;
 }
 
-/// Returns an expression for the shape of an output: the shape of the node's output, written with those of its inputs.
+/// Returns a C++ expression for the shape of an output. It is composed of sizes of the inputs with the same value and
+/// of constants; if that is not possible, it is "inputs[0]".
 std::string shape_expression(const NodePort& output, const std::vector<NodePort>& inputs) {
   const auto& shape = output.value->shape;
   if (!shape) return "inputs[0]";
@@ -366,7 +367,7 @@ namespace {space} {{
   /// The types that each name in the ports may have.
   static constexpr auto types() {{
 {types}  }}
-  /// Infers the shape of each output. Write how the shapes follow from those of the inputs: these fit the node.
+  /// Infers the shape of each output. These expressions fit the node: correct them for inputs of other shapes.
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {{
 {ranks}    return {{{shapes}}};
   }}

@@ -117,7 +117,8 @@ void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOp
   }
 }
 
-/// Adds a check to each creator: whether an engine with the plugin builds. Counts all checks.
+/// Adds to each creator the check whether an engine with the plugin builds, and sets the counts of all checks. The lean
+/// runtime has no builder, so its creators get no such check.
 void check_engines(PluginsReport& report, const std::vector<std::string>& libraries, const PluginsOptions& options,
                    const Watch& watch) {
   const std::string flavor = report.tensorrt.flavor;
@@ -138,7 +139,7 @@ void check_engines(PluginsReport& report, const std::vector<std::string>& librar
   }
 }
 
-/// Returns a watch for one half of a call.
+/// Returns a watch for one half of a call: progress from 0 to 1 is reported as progress from `begin` to `begin` + 0.5.
 Watch half_of(const Watch& watch, double begin) {
   if (!watch.progress) return watch;
   return {.progress = [&watch, begin](double fraction,

@@ -10,7 +10,7 @@
 namespace graft::toolkit {
 
 [[nodiscard]] std::vector<Port> ports_of(const std::vector<const graft::onnx::Value*>& values);
-/// Does the same for reports, which have the names of dynamic dimensions.
+/// Returns the ports of values for reports, with the names of dynamic dimensions.
 [[nodiscard]] std::vector<report::ModelPort> model_ports(const std::vector<graft::onnx::Value*>& values);
 
 }  // namespace graft::toolkit

@@ -157,7 +157,8 @@ std::size_t count_nodes(const onnx::Model& model, bool (*counts)(const onnx::Nod
   return count;
 }
 
-/// Returns whether TensorRT refuses a node that scales, or computes with, quantized integers.
+/// Returns whether TensorRT refuses the node because it computes with quantized integers, or is a QuantizeLinear or
+/// DequantizeLinear in a form that TensorRT does not support.
 bool is_refused(const onnx::Node& node) {
   if (!passes::is_quantized_operator(node)) return false;
   const bool scales = node.is("QuantizeLinear") || node.is("DequantizeLinear");

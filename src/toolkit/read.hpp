@@ -25,7 +25,8 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
                                       const InputShapes& shapes, report::Origin* origin = nullptr,
                                       std::function<void(std::size_t done, std::size_t total)> progress = {});
 
-/// Returns the nodes that fit only the sizes in the file, although the network was read with the shapes of the options.
+/// Returns the nodes that only fit the input sizes declared in the file, if the network was read with other sizes in
+/// the options.
 [[nodiscard]] std::vector<passes::FrozenSize> frozen_sizes_of(const graft::onnx::Model& model,
                                                               const std::filesystem::path& file,
                                                               const ImportOptions& options);

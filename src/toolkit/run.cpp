@@ -90,8 +90,8 @@ struct Session::State {
   std::string source;  ///< The name of the model, for messages.
   std::vector<std::string> data_notes = {};
 
-  /// Compiles the models with progress and cancellation. `compile` gets the engine of the choice, not the engine of the
-  /// work, because the session outlives the work; the session checks the token itself.
+  /// Compiles the models with progress and cancellation. `compile` receives the engine itself, not the wrapper that
+  /// Work::engine() returns: the session outlives the Work object, and checks the token itself.
   template <class Compile>
   static std::unique_ptr<State> watched(const SessionOptions& options, const std::vector<const onnx::Model*>& models,
                                         Compile&& compile) {

@@ -15,7 +15,8 @@ namespace graft::toolkit {
 /// Returns whether a tensor of this type can be public.
 [[nodiscard]] bool is_tensor_type(onnx::ElementType type);
 
-/// Does the same for the tensors or the views, whichever are not empty. Throws Error where both are not empty.
+/// Returns `tensors` or `views`, whichever are not empty, as tensors that share their memory. Throws Error quoting
+/// `what` where both are not empty, and for data that do not have the size of their shape.
 [[nodiscard]] runtime::TensorMap to_internal(const Tensors& tensors, const TensorViews& views, const std::string& what);
 
 /// Returns copies of the tensors. Throws Error quoting `what` for a tensor of a type that TensorType does not have.

@@ -65,7 +65,8 @@ class WatchedEngine final : public runtime::Engine {
   }
 
  private:
-  /// Returns the wrapper of `form`, another form of this engine, that checks the token as well.
+  /// Returns `form`, such as the checked or unchecked version of the engine, in a wrapper that checks the token as
+  /// well.
   [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form,
                                             std::unique_ptr<WatchedEngine>& wrapped) const {
     if (&form == &engine_) return *this;

@@ -30,12 +30,12 @@ class Work {
 
   /// Returns the fraction that was reported last, 0 to 1.
   [[nodiscard]] double fraction();
-  /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Ends the work where the token was used or
-  /// the callback throws.
+  /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Throws Stopped, which `run` converts, where
+  /// the token was used or the callback throws.
   void report(double fraction, std::string_view text);
   /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
-  /// Ends the work where the token was used.
+  /// Throws Stopped, which `run` converts to Cancelled, where the token was used.
   void check_cancelled() const;
 
   /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, if the work is

@@ -16,8 +16,8 @@
 
 namespace graft {
 
-/// The types that ONNX attributes and TensorRT plugin fields can both carry. Same order as AttributeValue's
-/// alternatives.
+/// The types that ONNX attributes and TensorRT plugin fields can both carry. The enumerators have the order of
+/// AttributeValue's alternatives.
 enum class AttributeType : std::uint8_t { float_number, integer, text, float_numbers, integers };
 
 using AttributeValue = std::variant<float, std::int64_t, std::string, std::vector<float>, std::vector<std::int64_t>>;

@@ -345,7 +345,7 @@ class OperatorOf final : public Operator {
   static_assert(detail::check_optional_members<D>());
   static_assert(detail::check_ports<D>());
   static constexpr bool has_optional_inputs = detail::has_port_of<D>(PortKind::optional_input);
-  /// The maximum number of inputs and outputs of a node.
+  /// The maximum number of tensors of a node, inputs and outputs together.
   static constexpr std::size_t tensor_count =
       detail::has_port_of<D>(PortKind::variadic_input) ? TypeRow::max_ports : D::ports().size();
 

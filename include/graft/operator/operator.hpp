@@ -58,7 +58,7 @@ enum class PortKind {
   input,
   optional_input,  ///< An input that a node may leave out. The definition's member `constant` then supplies the input.
   variadic_input,  ///< The last input port, for which a node has one or more tensors.
-  /// An input of integers from which output sizes are computed, and which are known before the operator runs.
+  /// An integer input from whose values output sizes are computed. The values are known before the operator runs.
   shape_input,
   output,
   size_output,  ///< An output that contains one integer: the size of a dimension of another output.
@@ -214,7 +214,8 @@ struct OnnxForm {
   bool needs_override = false;
 };
 
-/// A standard ONNX operator that computes the same, with the names of its attributes in both operators.
+/// A standard ONNX operator that computes the same as the Graft operator. `attributes` pairs the attribute names of
+/// both operators.
 struct NativeEquivalent {
   struct Attribute {
     std::string_view standard;
@@ -241,8 +242,8 @@ struct VariantInfo {
   /// The compute capability that the variant requires: 90 for devices of capability 9.x only, 0 for all devices.
   int compute = 0;
 };
-/// Returns whether the current device can run variants with this `compute`. Calls CUDA unless `compute` is 0. Defined
-/// only in programs with kernels.
+/// Returns ok() if the current device can run variants with this `compute`; otherwise unsupported, with the two compute
+/// capabilities in the message. Calls CUDA unless `compute` is 0. Defined only in programs with kernels.
 [[nodiscard]] Status runs_on_current_device(int compute);
 
 struct OperatorType;
@@ -284,8 +285,8 @@ class Operator {
   /// Runs the reference kernel, which supports linear layouts only. Calls `check` first.
   [[nodiscard]] virtual Status run_cpu(const Problem& problem, const Buffers& buffers,
                                        const CpuContext& context) const = 0;
-  /// Copies the optional inputs that attributes supply to the current device, if they are not there yet. The first
-  /// run_cuda does so otherwise. Returns unsupported in a program without kernels.
+  /// Copies the optional inputs that attributes supply to the current device, if they are not there yet. Without this
+  /// call, the first run_cuda copies them. Returns unsupported in a program without kernels.
   [[nodiscard]] virtual Status prepare_cuda(const Problem& problem) const = 0;
   /// Queues a kernel on the context's stream; may be called during CUDA graph capture. Does not call `check`. Runs the
   /// variant that the context names or, if it names none, the first variant that fits the problem and runs on the
@@ -357,8 +358,8 @@ struct OperatorType {
   /// Returns the format in `row` of tensor `index` of a node with `given` inputs. The node's outputs are counted after
   /// its inputs.
   [[nodiscard]] const Format& format_of(const TypeRow& row, std::size_t given, std::size_t index) const;
-  /// Returns the output types of the first row that matches the input types, with or without the types of shape inputs;
-  /// nothing where no row matches.
+  /// Returns the output types of the first row that matches `input_dtypes`, which may include or omit the types of
+  /// shape inputs; nothing if no row matches.
   [[nodiscard]] std::optional<std::vector<DType>> output_dtypes(std::span<const DType> input_dtypes) const;
 };
 

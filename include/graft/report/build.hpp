@@ -272,7 +272,7 @@ struct EngineLayers {
     }
     return counts;
   }
-  /// Returns the convolutions and matrix products.
+  /// Returns the kernels in `layers` that are convolutions or matrix products.
   [[nodiscard]] std::vector<EngineLayer> matrix_layers() const {
     std::vector<EngineLayer> found = layers;
     std::erase_if(found, [](const EngineLayer& layer) { return !layer.is_matrix; });

@@ -14,7 +14,7 @@
 
 namespace graft::report {
 
-/// A tensor that the canary compares.
+/// A tensor that run_canary.py compares with the values from the CPU.
 struct CanaryTensor {
   TensorRef tensor;
   NodeRef node;
@@ -33,7 +33,7 @@ struct CanaryTensor {
   }
 };
 
-/// A tensor that the canary does not compare.
+/// A tensor that run_canary.py does not compare.
 struct CanaryOmission {
   std::string tensor;
   NodeRef node;

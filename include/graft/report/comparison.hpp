@@ -121,9 +121,9 @@ struct Difference {
   std::int64_t finite = 0;  ///< Number of elements that are finite in both tensors.
   std::int64_t mismatched = 0;
   std::int64_t within_noise = 0;
-  /// Number of elements that the noise floor covers, that rounding alone makes NaN or infinite (or finite instead), and
-  /// that either differ by more than the finite deviations explain or are NaN or infinite in one tensor only. They show
-  /// neither that the tensors are the same nor that they differ.
+  /// Number of elements within the noise floor that show neither that the tensors are the same nor that they differ.
+  /// Rounding alone changes such an element of the reference between finite and NaN or infinite. The candidate's
+  /// element either differs by more than the finite deviations explain, or is NaN or infinite in one tensor only.
   std::int64_t undecided = 0;
   std::int64_t nan_disagreements = 0;       ///< Number of mismatches that are NaN in one tensor only.
   std::int64_t infinity_disagreements = 0;  ///< Number of mismatches that are infinite in one tensor only.
@@ -136,14 +136,15 @@ struct Difference {
   /// Signal-to-noise ratio of the finite elements; empty if there is no difference or no signal, or if a difference
   /// exceeds double.
   std::optional<double> snr_db;
-  /// The required ratio in dB, by Tolerance::least_snr_db and the noise floor, if the tensor does not reach it.
+  /// The ratio in dB that Tolerance::least_snr_db and the noise floor require, if the tensor does not reach it;
+  /// otherwise empty.
   std::optional<double> missed_snr_db;
   std::optional<double> cosine;
   std::vector<std::int64_t> first_index;
   double first_reference = 0;
   double first_candidate = 0;
-  /// The first mismatch in the reference and in the candidate with all digits, if both tensors contain integers: double
-  /// cannot represent all integers beyond 2^53.
+  /// The first mismatch as text with all digits, reference first, if both tensors contain integers; double cannot
+  /// represent all integers beyond 2^53.
   std::optional<std::pair<std::string, std::string>> first_integers;
   std::optional<SelectionDifference> selection;
   /// Whether the elements are identifiers, such as indices or classes, whose numeric difference means nothing: they are
@@ -289,8 +290,8 @@ struct Dispute {
   std::optional<NodeRef> node;
   std::string tensor;
   std::string difference;
-  /// The entry in the table of known faults for one of the two engines and the node or, if the node is unknown, for the
-  /// engine and the model; empty if no fault is known.
+  /// A description of the fault that one of the two engines is known to have in this node or, if the node is unknown,
+  /// in this model; empty if no fault is known.
   std::string known_fault = {};
 
   [[nodiscard]] std::optional<std::string> operator_name() const {

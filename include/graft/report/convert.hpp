@@ -99,7 +99,7 @@ struct ConvertReport : RewriteReport {
   NetworkCost cost_after = {};   ///< The work and the weights of `model`.
   std::uint64_t weight_bytes = 0;
   std::size_t transpositions = 0;
-  /// The number of nodes without an ONNX function, if functions were left out.
+  /// The number of nodes without an ONNX function; empty if functions were written for all nodes.
   std::optional<std::size_t> nodes_without_function = {};
   std::vector<NodeSupport> failed_before = {};  ///< The nodes of `original` that TensorRT does not run.
   std::vector<NodeSupport> nodes = {};          ///< The verdicts on the nodes of `model`.
@@ -115,7 +115,7 @@ struct ConvertReport : RewriteReport {
   std::optional<std::filesystem::path> data_file = {};
   ConvertSeconds seconds = {};
 
-  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if no release was.
+  /// Returns the title of the requested target release, such as "TensorRT 10.13"; empty if no release was requested.
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   [[nodiscard]] bool uses_plugins() const { return options.plugins != Plugins::never; }
   /// Returns whether the check was meant to run the installed TensorRT.

@@ -115,7 +115,7 @@ struct CutCause {
 /// The value of the key `schema` in the file that names both halves.
 inline constexpr std::string_view cut_schema = "graft.cut/1";
 
-/// The content of the file that names both halves of a network.
+/// The content of the file that names both halves of a network ("detector.cut.json").
 struct CutHalves {
   bool tensorrt_is_first = true;
   CutHalf tensorrt;

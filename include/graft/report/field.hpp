@@ -72,7 +72,7 @@ template <class Member, class Condition>
   return {name, key, member, description, false, condition};
 }
 
-/// Returns a key of the JSON whose value, of the type `Value`, the library `present` composes from the report.
+/// Returns a field that only JSON has. The library `present` computes the value, of the type `Value`, from the report.
 template <class Value>
 [[nodiscard]] constexpr auto composed(const char* key, const char* description) {
   return field(
@@ -87,19 +87,19 @@ struct Inlined {
   bool is_only_json = false;  ///< Whether only JSON has the fields, and Python has no attributes for them.
 };
 
-/// Returns the fields of a member as fields of the report.
+/// Returns an Inlined that adds the fields of a member to the report, in Python and in JSON.
 template <class Member>
 [[nodiscard]] constexpr Inlined<Member> inlined(Member member) {
   return {member};
 }
 
-/// Returns the fields of a member as fields of the report that only JSON has.
+/// Returns an Inlined that adds the fields of a member to the report in JSON only.
 template <class Member>
 [[nodiscard]] constexpr Inlined<Member> inlined_in_json(Member member) {
   return {member, true};
 }
 
-/// The identity of a report's JSON, under which docs/schema describes it.
+/// The name and the version of a report's JSON. docs/schema has one schema for each report.
 struct Schema {
   const char* name;  ///< The command that prints the report, or the file that contains it.
   int version;       ///< The version of the schema, which increases with each change that affects readers.

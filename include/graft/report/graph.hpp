@@ -27,21 +27,22 @@ struct ModelNode {
   std::string op;
   std::vector<ModelValue> inputs;
   std::vector<ModelValue> outputs;
-  /// Names and values as text, "[1, 1]", in alphabetical order. Long values are shortened; bodies are not included.
+  /// The name and the value of each attribute as strings, such as "pads" and "[1, 1]", in alphabetical order. Long
+  /// values are shortened; attributes that are graphs are not included.
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<ModelGraph> bodies;     ///< The graphs inside the node: the branches of If, the body of Loop.
   std::vector<std::string> captures;  ///< The values of the node's own graph that its bodies read.
   NodeCost cost = {};                 ///< The work and the memory of the node, without those of its bodies.
 };
 
-/// The main graph of a model, the body of a node, or the body of a function. Each node follows those whose results it
-/// reads.
+/// The main graph of a model, the body of a node, or the body of a function. Nodes are in topological order: each node
+/// follows the nodes whose results it reads.
 struct ModelGraph {
   std::vector<ModelValue> inputs;  ///< Including those with a default, which are initializers.
   std::vector<ModelValue> outputs;
   std::vector<ModelNode> nodes;
 
-  /// Calls `visit` with each node; the nodes of its bodies follow it.
+  /// Calls `visit` with each node of the graph and, right after a node, with the nodes of its bodies.
   template <class Visit>
   void for_each_node(const Visit& visit) const {
     for (const ModelNode& node : nodes) {

@@ -62,16 +62,17 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// Returns whether a node with this verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Returns whether it is unknown, by this verdict, whether the node runs.
+/// Returns whether a node with this verdict may or may not run, because the verdict is unknown.
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
 
-/// Returns whether only a run of TensorRT leads to that verdict.
+/// Returns whether this verdict only results from a run of TensorRT, not from the rules.
 [[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
   return verdict == Support::not_asked || verdict > Support::unsupported;
 }
-/// Returns a clause about the failure of a node with that verdict, such as "TensorRT's parser refuses it".
+/// Returns a clause about what TensorRT does with a node that has this verdict, such as "TensorRT's parser refuses it".
+/// For a verdict that is no failure of TensorRT, the clause is "TensorRT accepts it".
 [[nodiscard]] constexpr std::string_view what_happened(Support verdict) {
   switch (verdict) {
     case Support::refused: return "TensorRT's parser refuses it";
@@ -84,8 +85,8 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// The source of verdicts.
 enum class Judge : std::uint8_t {
-  /// The parser and the builder of the installed TensorRT within the budget, for suggested sizes if none are given. If
-  /// no TensorRT is installed or a release is named, the rules. No verdict in a report has this value.
+  /// TensorRT's parser and builder judge within the budget, for suggested sizes if none are given. If no TensorRT is
+  /// installed or a release is named, the rules judge. No verdict in a report has this value.
   automatic,
   rule,     ///< Graft's rules, without TensorRT.
   parser,   ///< TensorRT's parser, followed by the rules for nodes that the parser accepts.
@@ -103,7 +104,7 @@ enum class Judge : std::uint8_t {
   return "";
 }
 
-/// The NodeSupport::advice on a node with a fault.
+/// The NodeSupport::advice on an invalid node, for example one with a missing attribute or contradicting types.
 inline constexpr auto advice_on_fault = "correct the node in the program that wrote the model";
 
 /// The NodeSupport::cause of a node whose operator no loaded library has.
@@ -160,14 +161,14 @@ struct NodeSupport {
   return std::ranges::any_of(nodes, is_open, &NodeSupport::support) ? std::nullopt : std::optional(true);
 }
 
-/// Returns whether TensorRT builds the node and computes it wrongly. A message of TensorRT about the node says that it
-/// refuses the node, and so computes nothing.
+/// Returns whether TensorRT builds the node and computes it wrongly. Returns false if TensorRT reports an error for the
+/// node, because a refused node computes nothing.
 [[nodiscard]] inline bool is_computed_wrongly(const NodeSupport& node) {
   return node.cause == computed_wrongly && node.tensorrt.empty();
 }
 
-/// Returns what TensorRT does with nodes that are left to the host, `wrong` of which it computes wrongly: "TensorRT
-/// does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
+/// Returns a phrase about nodes that run on the host instead. `wrong` of the `nodes` are computed wrongly by TensorRT:
+/// "TensorRT does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
 [[nodiscard]] constexpr std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
   if (wrong == 0) return "TensorRT does not run";
   return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
@@ -204,7 +205,7 @@ struct Fusion {
   }
 };
 
-/// The maximum number of parts that an inspection writes.
+/// The maximum number of FailingPart files that an inspection writes.
 inline constexpr std::size_t most_reduced = 20;
 
 /// The smallest part of the model that reproduces a failure, written to a file of its own.
@@ -354,7 +355,7 @@ struct ProbeSummary {
   }
 };
 
-/// A step that leads from a network whose nodes were judged to an engine.
+/// The next step from an inspected network to an engine, as `graft inspect` suggests it.
 struct NextStep {
   enum class Kind : std::uint8_t {
     correct,  ///< Nodes have faults: correct them in the program that wrote the model.
@@ -384,7 +385,7 @@ struct NextCommand {
   }
 };
 
-/// How the user had TensorRT run, which is repeated in the next commands.
+/// The user's settings for running TensorRT. The next commands repeat them.
 struct TrialSettings {
   std::vector<std::string> shapes = {};  ///< NAME=MIN..OPT..MAX or NAME=SHAPE.
   std::vector<std::string> targets = {};
@@ -401,7 +402,7 @@ struct InspectReport {
   Origin origin = {};
   bool is_converted = false;
   std::string release = {};  ///< The name of the release whose rules were requested, or empty.
-  /// The release whose rules judged: `release`, or the newest measured one.
+  /// The release whose rules gave the verdicts: `release` or, if it is empty, the newest release that was measured.
   TensorRTIdentity rules = {};
   std::int64_t opset = 0;
   std::uint64_t weight_bytes = 0;
@@ -419,11 +420,11 @@ struct InspectReport {
   std::vector<std::string> warnings = {};
   std::optional<ProbeSummary> probe = {};
   std::string not_asked = {};
-  /// Whether nodes fail, and the network can be cut such that the part for TensorRT still contains arithmetic.
+  /// Whether some nodes fail and the network can be cut so that the half for TensorRT still contains arithmetic.
   bool can_be_cut = false;
   std::vector<NextStep> next_steps = {};  ///< The steps to an engine, in the order in which they are to be run.
   TrialSettings trials = {};              ///< The settings of the inspection that the next commands repeat.
-  /// Whether ONNX Runtime may have the operators of all nodes of `model`.
+  /// Whether ONNX Runtime is expected to have the operators of all nodes of `model`.
   bool may_run_in_onnxruntime = false;
   /// The GPUs for which the plugin library has code, out of those that a build without a target compiles for; empty if
   /// the library has code for all of them.
@@ -436,7 +437,7 @@ struct InspectReport {
 
   /// Returns whether TensorRT was not run, so that rules gave all verdicts.
   [[nodiscard]] bool is_judged_by_rules() const { return !probe; }
-  /// Returns the title of the release that was named, "TensorRT 10.13"; empty if no release was.
+  /// Returns the title of the requested release, such as "TensorRT 10.13"; empty if no release was requested.
   [[nodiscard]] std::string release_title() const { return release.empty() ? "" : rules.title(); }
   /// Returns whether TensorRT built the given model without a conversion.
   [[nodiscard]] bool is_built_as_it_is() const { return probe && probe->built && !probe->of_converted; }

@@ -190,18 +190,20 @@ struct Rearrangement {
   /// The description for messages, such as "transposed by [0, 2, 3, 1]: NHWC in the candidate, NCHW in the reference".
   std::string text;
   std::vector<std::int64_t> dims;  ///< First step: the reference is reshaped to these dimensions.
-  /// Second step, for `transposed` and `flattened`: the axes are permuted into this order.
+  /// The second step of `transposed` and `flattened`: the axes are permuted into this order.
   std::vector<std::int64_t> axes;
   std::int64_t axis = 0;  ///< Second step, for the other kinds: the slices of this axis are permuted.
-  /// The permutation of the slices along `axis`: candidate slice i is slice order[i] of the reference. May be empty.
+  /// The permutation of the slices along `axis`: candidate slice i is slice order[i] of the reference. Empty if the
+  /// kind permutes no slices.
   std::vector<std::int64_t> order;
   std::vector<std::int64_t> final_dims;  ///< Last step: the result is reshaped to these dimensions.
 
-  /// Returns whether the steps are known, so that they can be applied to other tensors.
+  /// Returns whether `dims`, `axes`, `order` and `final_dims` describe the reordering, so that it can be applied to
+  /// other tensors.
   [[nodiscard]] bool is_known() const { return kind != Kind::shuffled; }
 };
 
-/// Returns the name of the kind, such as "transposed" or "flattened in another order".
+/// Returns a description of the kind, such as "transposed" or "flattened in another order".
 [[nodiscard]] inline std::string_view to_string(Rearrangement::Kind kind) {
   switch (kind) {
     case Rearrangement::Kind::reshaped: return "reshaped";
@@ -238,7 +240,8 @@ struct ComparedLayer {
   std::string diagnosis;
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
-  /// The number of runs that are equal only because of an unreliable noise floor. See ComparedOutput.
+  /// The number of runs in which the tensor agrees only because of an unreliable noise floor. See
+  /// ComparedOutput::lost_runs.
   std::size_t lost_runs = 0;
   std::string not_compared;
   bool is_random = false;  ///< Whether the tensor was not compared because its elements are random.
@@ -430,7 +433,7 @@ struct LayersReport : ComparedModels {
            std::none_of(layers.begin(), layers.end(),
                         [](const ComparedLayer& layer) { return layer.is_output && !layer.equal(); });
   }
-  /// Returns whether an output exists of which nothing was compared. Other outputs may differ.
+  /// Returns whether there is no output, or nothing was compared of at least one output. Other outputs may differ.
   [[nodiscard]] bool nothing_compared() const {
     const auto is_output = [](const ComparedLayer& layer) { return layer.is_output; };
     return runs > 0 && (std::none_of(layers.begin(), layers.end(), is_output) ||
@@ -438,14 +441,14 @@ struct LayersReport : ComparedModels {
                           return layer.verdict() == Verdict::nothing_compared;
                         }));
   }
-  /// Returns the verdict on the outputs. Internal tensors may differ even if it is `same`.
+  /// Returns the verdict on the outputs. Internal tensors may differ even if the verdict is `same`.
   [[nodiscard]] Verdict verdict() const {
     if (dispute) return Verdict::disputed;
     if (!equal()) return Verdict::different;
     return nothing_compared() ? Verdict::nothing_compared : Verdict::same;
   }
-  /// Returns the first layer that differs, or null if none differs. This layer is not necessarily the origin of the
-  /// difference.
+  /// Returns the first layer that differs, in the order of `layers`, or null if none differs. The difference may
+  /// originate in an earlier node.
   [[nodiscard]] const ComparedLayer* first_different() const {
     const auto found =
         std::find_if(layers.begin(), layers.end(), [](const ComparedLayer& layer) { return !layer.equal(); });

@@ -103,7 +103,7 @@ struct PluginsReport {
   std::optional<CheckCounts> checks;
   std::vector<std::string> tensorrt_warnings = {};  ///< TensorRT's messages while it loaded the libraries.
 
-  /// Returns whether the libraries keep the contract as far as it is checked. The inner optional is empty if a check
+  /// Returns whether no check found that a plugin violates TensorRT's contract. The inner optional is empty if a check
   /// was left out and none failed; the outer one is empty if no checks were requested.
   [[nodiscard]] std::optional<std::optional<bool>> conforms() const {
     if (!checks) return std::nullopt;

@@ -115,7 +115,8 @@ struct QuantizedNode {
   std::string type = {};
   std::optional<WhyKept> why = {};
   std::string explanation = {};
-  /// Whether the figures below are known: in f16 and bf16, if the first output is f32; never in int8 and f8.
+  /// Whether the range, the counts and the signal-to-noise ratio below are set: in f16 and bf16, if the first output
+  /// was measured, which requires that it is f32; in int8 and f8, never.
   bool has_figures = false;
   std::optional<double> lowest = {};
   std::optional<double> highest = {};
@@ -219,8 +220,8 @@ struct QuantizedTensor {
   }
 };
 
-/// The number of places where each improvement changed the model; empty for an improvement that changed nothing, for
-/// example because it was not requested.
+/// The number of changes that each improvement made to the model. A member is empty if the improvement changed nothing,
+/// for example because it was not requested.
 struct AppliedImprovements {
   std::optional<std::size_t> equalize = {};
   std::optional<std::size_t> smooth = {};
@@ -253,7 +254,7 @@ struct Sensitivity {
   }
 };
 
-/// The estimated cost of one run on a device, for machines without one. Each dynamic dimension counts as 1.
+/// The estimated cost of one run on a GPU, computed without a GPU. Each dynamic dimension counts as 1.
 struct Int8Cost {
   double bytes_moved = 0;
   double int8_multiply_adds = 0;
@@ -334,11 +335,12 @@ struct QuantizeReport {
   std::optional<double> max_drop = {};  ///< The largest allowed drop of the metric. See Int8Options::max_drop.
   /// The type of the nodes that are not quantized. See Int8Options::rest.
   std::optional<Precision> rest = {};
-  /// Whether nodes have the type `rest`, because the limits are met with it.
+  /// Whether the nodes that are not quantized have the type `rest`. If false, they are in f32, because the limits are
+  /// not met with `rest`.
   bool has_rest = false;
   std::optional<double> metric_f32 = {};
   std::optional<double> metric_int8 = {};
-  /// The number of quantized tensors; a tensor counts once, however many nodes read it.
+  /// The number of tensors that are rounded to int8 or f8; a tensor counts once, however many nodes read it.
   std::size_t rounded_tensors = 0;
   std::vector<QuantizedTensor> tensors = {};
   AppliedImprovements improvements = {};

@@ -15,7 +15,7 @@
 
 namespace graft::report {
 
-/// The policy that decides where plugins compute nodes.
+/// The policy that decides which nodes run as plugins.
 enum class Plugins : std::uint8_t {
   automatic,  ///< A plugin runs where no native layer is both exact and as fast.
   always,     ///< A plugin runs wherever one of Graft's operators can compute the node.
@@ -37,7 +37,7 @@ enum class Quantized : std::uint8_t {
   return quantized == Quantized::exact ? "exact" : "symmetric";
 }
 
-/// The most nodes that one Loop or Scan becomes where no other limit is set.
+/// The default limit on the number of nodes that replace one Loop or Scan. See ConvertOptions::unroll.
 inline constexpr std::int64_t default_unroll = 1000;
 
 /// How a rewrite was proven.
@@ -71,14 +71,16 @@ struct Rewrite {
   ProofKind proof_kind = ProofKind::own;
   std::string place = {};
 
-  /// Returns a description of each thing that the rewrite removes: "3 Constant nodes", "node 'conv1' (Conv)".
+  /// Returns a description of each node, group of nodes or tensor that the rewrite removes: "3 Constant nodes", "node
+  /// 'conv1' (Conv)".
   [[nodiscard]] std::vector<std::string> replaced() const {
     std::vector<std::string> texts;
     if (!others.empty()) texts.push_back(others);
     for (const NodeRef& node : nodes) texts.push_back(describe(node));
     return texts;
   }
-  /// Returns one line about these things: the strings of replaced() if there are at most two, otherwise their number.
+  /// Returns the strings of replaced(), joined by commas, if there are at most two; otherwise their number, such as "5
+  /// nodes".
   [[nodiscard]] std::string replaced_text() const {
     const std::vector<std::string> texts = replaced();
     if (texts.size() > 2) return std::to_string(texts.size()) + " nodes";
@@ -108,7 +110,7 @@ struct Rewrite {
   }
 };
 
-/// A place in the model where a pattern matched in part.
+/// A node of the model at which a pattern of a pass matched only in part.
 struct NearMiss {
   std::string pass;
   std::string pattern;
@@ -234,7 +236,7 @@ struct RewriteReport {
     return static_cast<std::size_t>(
         std::count_if(rewrites.begin(), rewrites.end(), [&](const Rewrite& rewrite) { return rewrite.pass == pass; }));
   }
-  /// Returns whether a pass made the rewrite that only removes and simplifies nodes.
+  /// Returns whether the pass of the rewrite only removes and simplifies nodes.
   [[nodiscard]] bool is_cleanup(const Rewrite& rewrite) const {
     const auto found = std::ranges::find(passes, rewrite.pass, &PassSummary::pass);
     return found != passes.end() && found->is_cleanup;

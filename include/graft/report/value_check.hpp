@@ -26,7 +26,8 @@ struct ValueCheck {
 
   /// Returns whether a comparison was tried.
   [[nodiscard]] bool is_tried() const { return report || !failure.empty(); }
-  /// Returns whether `graft verify` can compare the same models: it runs the same inputs, and has larger limits.
+  /// Returns whether the user can run the comparison with `graft verify`: either it ran here, or it failed only because
+  /// of limits that are larger in `graft verify`.
   [[nodiscard]] bool can_be_repeated() const { return report || is_over_budget; }
   /// Returns whether the verdict is `same`, or the models were not compared and no comparison failed.
   [[nodiscard]] bool is_good() const { return failure.empty() && (!report || report->verdict() == Verdict::same); }

@@ -48,10 +48,11 @@ struct ComparedOutput {
   /// The noise floor of the first failed run, or of the worst run if none failed. Empty if it was not measured, mostly
   /// because the tolerance was sufficient or was set by the caller.
   std::optional<NoiseFloor> floor;
-  /// The largest difference in the worst run divided by the largest change that rounding alone causes in the reference
-  /// in that run (f64 is rounded as f32), if the output is the same by its tolerance alone and the quotient exceeds the
-  /// factor of noise floors. Empty if it was not measured, for example because the caller set a tolerance or the
-  /// largest difference is at most 1 % of the tolerance.
+  /// A ratio that shows whether a difference within the tolerance is more than rounding: the largest difference in the
+  /// worst run, divided by the largest change that rounding alone causes in the reference in that run (f64 is rounded
+  /// as f32). Set only if the output is the same by its tolerance alone and the ratio exceeds the factor of noise
+  /// floors. Empty if it was not measured, for example because the caller set a tolerance or the largest difference is
+  /// at most 1 % of the tolerance.
   std::optional<double> beyond_rounding = {};
   std::size_t worst_run = 0;
   std::size_t failed_runs = 0;
@@ -63,10 +64,11 @@ struct ComparedOutput {
   bool is_declared_empty = false;  ///< Whether the reference declares a dimension of size 0.
 
   [[nodiscard]] bool equal() const { return failed_runs == 0; }
-  /// Returns whether there is nothing to compare. A declared dimension of 0 is not sufficient: engines also run a model
-  /// whose tensor has another size.
+  /// Returns whether the reference declares a dimension of 0 and no element was compared. The declaration alone is not
+  /// sufficient: engines also run a model whose tensor has another size.
   [[nodiscard]] bool is_always_empty() const { return is_declared_empty && worst.count == 0; }
-  /// Returns whether the output was empty in all runs. This is not known for random numbers.
+  /// Returns whether the output was empty in all runs. Returns false for outputs that were not compared, such as random
+  /// numbers.
   [[nodiscard]] bool is_empty_in_all_runs() const {
     return not_compared.empty() && equal() && worst.count == 0 && figures.elements == 0;
   }
@@ -154,7 +156,8 @@ struct ComparedModels {
   std::set<std::string, std::less<>> large_integers = {};
   std::string why_sizes;
   std::size_t runs = 0;
-  /// A sentence for each part of the models that no run exercised. Set only if the outputs are compared.
+  /// A sentence for each difference that no run could show, such as weights that differ although the outputs agree, or
+  /// a branch of If that no run executed. Set only if the outputs are compared.
   std::vector<std::string> unreached = {};
   /// The dispute between two engines. If it is set, there is no verdict: no output was compared, and layers show the
   /// results of one engine only.

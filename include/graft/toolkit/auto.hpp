@@ -27,7 +27,8 @@ using report::AutoStep;
 using report::EngineCheck;
 using report::StepState;
 
-/// The options of the steps are those of the functions. run_auto sets their data, outputs, watches and logs.
+/// The options of run_auto: the options of each step, and the inputs. run_auto sets the data, outputs, watches and logs
+/// of the steps itself.
 struct AutoOptions {
   ImportOptions import = {};  ///< The options for reading the network.
   /// The options of the conversion. `check` is ignored: the comparison and the build are separate steps.
@@ -38,15 +39,15 @@ struct AutoOptions {
   /// which TensorRT-RTX builds without a target and on which the plugins in the network run. `layers` is always set.
   BuildOptions build = {};
   /// Inputs for the comparison and the calibration. If empty, inputs are synthetic. The comparison reads at most 64
-  /// files of a folder, and the calibration reads all of them, or Int8Options::samples.
+  /// files of a folder. The calibration reads all files, or at most Int8Options::samples.
   DataFiles data_files = {};
   /// Inputs in memory, which replace `data_files`. They are written to data.npz in the folder.
   Tensors data = {};
   /// The folder for the models and the report, which is created. If empty, it is "digits.graft" for the engine
   /// "digits.engine".
   std::filesystem::path folder = {};
-  /// Called before each step, whose state is then `not_reached` and whose command is set, and after it. For a step that
-  /// is not needed it is called once.
+  /// Called before each step, with the state `not_reached` and the command of the step, and again after it. For a step
+  /// that is not needed it is called once.
   std::function<void(const AutoReport& report, const AutoStep& step)> on_step = {};
   std::function<void(const std::string& note)> on_note = {};  ///< Called once with each of AutoReport::data_notes.
   LogCallback on_log = {};                                    ///< See BuildOptions::on_log.

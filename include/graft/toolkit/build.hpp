@@ -73,7 +73,7 @@ struct BuildOptions {
   bool exclude_lean_runtime = false;  ///< Leave the lean runtime out of the engine; only with version_compatible.
   bool embed_plugins = false;         ///< Store the plugin libraries in the engine.
   bool refit = false;                 ///< Allow the weights to be replaced later.
-  /// Leave the weights out of the engine; the application supplies them when it loads the engine.
+  /// Whether to leave the weights out of the engine. The application then supplies them when it loads the engine.
   bool strip_weights = false;
   bool weight_streaming = false;   ///< Allow weights to stay in host memory at run time.
   std::optional<Dla> dla = {};     ///< The DLA to run on; if not set, the engine runs on the GPU.
@@ -123,11 +123,12 @@ struct SuggestedRanges {
 struct BuildNeeds {
   /// The inputs without a dynamic dimension. A range of such an input is a range of its values.
   std::vector<std::string> fixed_inputs = {};
-  /// Further inputs without a dynamic dimension, whose values are the shape to which a Reshape brings a tensor of fixed
-  /// sizes. Shapes of as many elements, one of which is at least as large as the other in each dimension, are equal, so
-  /// that no range of values has several.
+  /// Inputs without a dynamic dimension whose values are the target shape of a Reshape of a tensor with constant sizes.
+  /// MIN, OPT and MAX cannot differ for such an input: the number of elements is fixed, so no dimension of the shape
+  /// can grow unless another one shrinks.
   std::vector<std::string> shapes_of_fixed_tensors = {};
-  /// Whether a node has an operator of ONNX that becomes a plugin where the release of TensorRT does not have it.
+  /// Whether a node has a standard ONNX operator that Graft also implements, so that it becomes a plugin if the release
+  /// of TensorRT does not have the operator.
   bool may_need_plugin = false;
   std::vector<std::string> library_operators = {};  ///< The operators of loaded libraries in the model, by name.
   std::vector<std::string> libraries = {};          ///< The libraries of these operators that have plugins.

@@ -30,8 +30,8 @@ namespace graft::toolkit {
 /// Returns " --input NAME:SIZES" for each shape, with ? for a dynamic dimension.
 [[nodiscard]] GRAFT_API std::string shape_options(const Shapes& shapes);
 
-/// Returns the command that compares two models with these options, quoted for a shell. `data` and `data_views` of the
-/// options have no option of the program.
+/// Returns the command that compares two models with these options, quoted for a shell. `data` and `data_views` are
+/// ignored, because the command line cannot pass tensors in memory.
 [[nodiscard]] GRAFT_API std::string verify_command(const ModelFiles& reference, const std::filesystem::path& candidate,
                                                    const VerifyOptions& options = {});
 
@@ -48,7 +48,8 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string convert_command(const std::filesystem::path& file, const ImportOptions& import,
                                                     const report::ConvertOptions& options);
 
-/// Returns the command that quantizes an ONNX file with these options. Tensors in memory and a metric have no option.
+/// Returns the command that quantizes an ONNX file with these options. Tensors in memory and a metric are ignored,
+/// because the command line cannot pass them.
 [[nodiscard]] GRAFT_API std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options);
 
 /// Returns the command that builds an engine from `model`, which was read from BuildOptions::model_file.

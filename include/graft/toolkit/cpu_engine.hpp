@@ -7,9 +7,10 @@ namespace graft::toolkit {
 
 /// The engine that runs models for values, comparisons, proofs and calibration.
 enum class CpuEngine : std::uint8_t {
-  /// ONNX Runtime for returned values and for comparisons; OpenVINO for models that ONNX Runtime refuses or is known to
-  /// compute wrongly, and where ONNX Runtime is not installed (results report that). OpenVINO for calibration and for
-  /// proofs of single rewrites: each proof runs twice, and ONNX Runtime checks a sample of them and those in doubt.
+  /// ONNX Runtime computes returned values and comparisons. OpenVINO replaces it for models that ONNX Runtime refuses
+  /// or is known to compute wrongly, and where ONNX Runtime is not installed; results report the replacement. OpenVINO
+  /// runs calibration and proofs of single rewrites: each proof runs twice, and ONNX Runtime repeats a sample of the
+  /// proofs and those whose result is doubtful.
   automatic,
   openvino,     ///< OpenVINO, which is linked into this library.
   onnxruntime,  ///< ONNX Runtime in a Python process, whose environment needs the package onnxruntime.

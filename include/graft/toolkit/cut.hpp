@@ -35,9 +35,11 @@ struct CutOptions {
   /// How to determine the nodes that TensorRT does not run. `convert`, `reduce` and `watch` are ignored; the given
   /// model is cut as it is.
   InspectOptions inspect = {};
-  /// False: nodes of ONNX's operators that `build` runs as Graft's plugins go to the host as well.
+  /// Whether nodes of ONNX operators that `build` runs as Graft's plugins stay in the half for TensorRT. If false, they
+  /// run on the host.
   bool plugins = true;
-  /// Run both halves and the whole network, compare the outputs, and load the half for the host in ONNX Runtime.
+  /// Whether to run both halves and the whole network, compare the outputs, and load the half for the host in ONNX
+  /// Runtime.
   bool verify = true;
   CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs them.
   Watch watch = {};                         ///< Used in place of `inspect.watch`.
@@ -48,7 +50,8 @@ struct CutResult : report::CutReport {
   Model model = {};  ///< The model that was cut.
   Model tensorrt_model = {};
   Model host_model = {};
-  /// The comparison of the verdict, which to_page draws (graft/toolkit/present.hpp); nothing where there is no verdict.
+  /// The comparison that led to `verdict`, with the model that to_page (graft/toolkit/present.hpp) needs; empty if
+  /// there is no verdict.
   std::optional<VerifyResult> verified = {};
 
   [[nodiscard]] GRAFT_API CutNetwork network() const;

@@ -16,7 +16,7 @@ GRAFT_API void check_writable(const std::filesystem::path& file);
 /// when TensorRT loads it; a program calls this function before it reads a large model.
 GRAFT_API void check_plugin_libraries(const std::vector<std::string>& libraries);
 
-/// Returns whether a temporary file or folder of this process exists, which stays if the process ends now. A signal
+/// Returns whether this process has a temporary file or folder that would remain if the process ended now. A signal
 /// handler may call it.
 [[nodiscard]] GRAFT_API bool has_temporary_files();
 

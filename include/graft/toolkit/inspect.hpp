@@ -25,7 +25,7 @@ using report::NodeSupport;
 using report::ProbeSummary;
 using report::Support;
 
-/// The limits for runs of TensorRT. A node without a verdict when they are reached is Support::not_asked.
+/// The limits for runs of TensorRT. A node that has no verdict when a limit is reached gets Support::not_asked.
 struct ProbeBudget {
   double trial_seconds = 300;   ///< Seconds after which a parse or a build counts as hanging.
   std::size_t max_builds = 60;  ///< Maximum number of builds of a call.
@@ -39,9 +39,9 @@ using TrialCallback = std::function<void(const report::TrialProgress& trial)>;
 struct InspectOptions {
   Judge judge = Judge::automatic;
   bool convert = false;  ///< Inspect the model that `convert` writes, without proofs.
-  /// Judge by the rules of this release, one of releases(), which need not be installed. If empty, the rules are those
-  /// of the newest TensorRT-RTX that was measured. Only with Judge::automatic, which then does not run TensorRT, or
-  /// Judge::rule.
+  /// The release whose rules judge the nodes, one of releases(); it need not be installed. If empty, the rules are
+  /// those of the newest TensorRT-RTX that was measured. May be set only with Judge::rule or with Judge::automatic,
+  /// which then does not run TensorRT.
   std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< The shapes for which the builder builds.
@@ -58,7 +58,7 @@ struct InspectOptions {
   Watch watch = {};
 };
 
-/// Returns the settings of the options that a next command repeats.
+/// Returns the settings for running TensorRT that a suggested next command has to repeat.
 [[nodiscard]] GRAFT_API report::TrialSettings trial_settings(const InspectOptions& options);
 
 /// Returns the releases of TensorRT for which Graft has rules: "rtx-1.5", "tensorrt-10.13" ...

@@ -18,8 +18,8 @@ using report::PluginsReport;
 struct PluginsOptions {
   std::string tensorrt = "auto";  ///< The TensorRT whose registry is used: "auto", "rtx", "full" or "lean".
   double time_limit = 0;          ///< Seconds after which a library counts as hanging; 0 stands for 120.
-  /// Check whether each creator and its plugin keep TensorRT's contract, and whether an engine with the plugin builds.
-  /// The lean runtime has no builder: the check of engines is then left out.
+  /// Whether to check that each creator and its plugin keep TensorRT's contract, and that an engine with the plugin
+  /// builds. The lean runtime has no builder, so it leaves out the check of engines.
   bool check = false;
   LogCallback on_log = {};      ///< Called with every message of TensorRT. If empty, the report has the warnings.
   TrialCallback on_trial = {};  ///< Called after each build of a check.

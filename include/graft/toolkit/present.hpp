@@ -16,8 +16,8 @@
 
 namespace graft::toolkit {
 
-/// Returns the JSON that the command of that name prints with --json (docs/schema). Models have the name Model::source,
-/// and files that were not written have an empty name.
+/// Returns the JSON that the command for this report prints with --json (docs/schema), such as `graft inspect` for an
+/// InspectReport. Models have the name Model::source, and files that were not written have an empty name.
 [[nodiscard]] GRAFT_API std::string to_json(const InspectReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_json(const VerifyResult& result);
@@ -29,8 +29,8 @@ namespace graft::toolkit {
 /// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
-/// Returns the HTML page that the command writes with --report (docs/guide/reports.md). It needs no other file and no
-/// network.
+/// Returns the HTML page that the command for this report writes with --report (docs/guide/reports.md). The page needs
+/// no other file and no network.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);

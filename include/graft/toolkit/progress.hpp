@@ -38,10 +38,10 @@ class CancelToken {
 };
 
 /// Progress and cancellation, in the options of every function that may take long. The token is checked between the
-/// steps of a call (to read a file, to infer shapes and a pass are steps), before each run of a model, and several
-/// times a second while a model runs in the first engine and while TensorRT builds; the function then throws Cancelled.
-/// Runs in a second engine, which confirms results, and runs of constant parts end first. The engine's process computes
-/// an abandoned run to its end, with the cores and the memory that it takes, and discards the result.
+/// steps of a call (reading a file, inferring shapes and each pass are steps), before each run of a model, and several
+/// times a second while a model runs in the first engine and while TensorRT builds. The function then throws Cancelled.
+/// A run in a second engine that confirms results, and a run of a constant subgraph, end before the token is checked.
+/// The engine's process finishes an abandoned run, which continues to use cores and memory, and discards the result.
 struct Watch {
   ProgressCallback progress = {};
   CancelToken cancel = {};

@@ -43,9 +43,10 @@ struct CalibrationWork {
   int threads = 0;  ///< The number of threads of a part; 0 stands for the number of cores.
 };
 
-/// Options for Precision::int8 and f8; Error for other precisions.
+/// Options for Precision::int8 and f8. Any option that is set for another precision is an Error.
 struct Int8Options {
-  /// Maximum number of calibration samples, of a folder evenly spread over its files; 0 uses all samples.
+  /// Maximum number of calibration samples; 0 uses all samples. From a folder with more files, evenly spaced files are
+  /// used.
   std::int64_t samples = 0;
   /// The method that chooses thresholds. If not set, the method is percentile in int8, and minmax in f8, whose
   /// steps are finer for small values.
@@ -62,9 +63,9 @@ struct Int8Options {
   /// A file for the state of the calibration, from which an interrupted calibration continues. If empty, no state is
   /// stored.
   std::filesystem::path state = {};
-  /// Set if other processes count the samples: starts calibrate_part in them, for ranges that together are the samples
-  /// of the work, and returns the function that waits for their results. The result of `quantize` has the same bytes
-  /// for every division into parts.
+  /// Starts calibrate_part in other processes and returns the function that waits for their results. If set, these
+  /// processes count the samples: the ranges that they receive must cover the samples of the work exactly once. The
+  /// result of `quantize` has the same bytes for every division into ranges.
   std::function<NextPart(const CalibrationWork&)> parts = {};
   Improvements improve = {};
   /// The type of nodes that are not int8 or f8, if the limits are still met: f16 or bf16. If not set, these nodes stay

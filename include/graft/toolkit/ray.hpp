@@ -21,11 +21,11 @@ namespace graft::toolkit {
 GRAFT_API void calibrate_in_ray(const std::string& address, QuantizeOptions& options);
 
 /// Sets VerifyOptions::parts, so that the cluster runs the models. The other options have to be complete. The call of
-/// `verify` throws as that of `quantize` does.
+/// `verify` throws Error (missing_tool) if Python or Ray is not installed or the cluster does not reply.
 GRAFT_API void verify_in_ray(const std::string& address, const Model& reference, const Model& candidate,
                              VerifyOptions& options);
 
-/// The engine of a network of build_folder_in_ray.
+/// The engine that build_folder_in_ray built for one network, or the reason why the build failed.
 struct BuiltEngine {
   std::string model;
   std::string engine;

@@ -18,8 +18,8 @@ namespace graft::toolkit {
 
 struct SessionOptions {
   int threads = 0;  ///< Number of threads; 0 stands for the number of the machine's cores.
-  /// Run Graft's operators by their own CPU kernels, in the types that the model declares, instead of their ONNX
-  /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
+  /// Whether Graft's operators run by their own CPU kernels, in the types that the model declares, instead of by their
+  /// ONNX functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;
   /// Progress and cancellation of the compilation, which is a single step of the engine. The token also cancels a run;
@@ -51,8 +51,8 @@ class GRAFT_API Session {
   [[nodiscard]] Tensors run_data(const DataRuns& data);
   /// Reads the data as read_data does, and runs the model on them.
   [[nodiscard]] Tensors run_data(const DataFiles& files);
-  /// Runs the model without copies, except of inputs that are converted: the owners of the outputs hold the memory to
-  /// which the engine wrote.
+  /// Runs the model without copying tensors, except inputs that have to be converted. The owner of each output holds
+  /// the memory to which the engine wrote.
   [[nodiscard]] TensorViews run_views(const TensorViews& inputs);
   /// Runs the model and calls `look` with views of the outputs in the engine's memory. The views are invalid after
   /// `look` returns.

@@ -30,15 +30,16 @@ struct Range {
 };
 
 struct VerifyOptions {
-  /// Inputs, by the names of either model and in the layout of either; the first axis of each counts samples. Empty:
-  /// synthetic inputs.
+  /// Inputs, by the names of either model and in the layout of either; the first axis of each counts samples. If empty,
+  /// inputs are synthetic.
   Tensors data = {};
   /// Inputs without a copy, which replace `data`. A view without an owner has to outlive the result.
   TensorViews data_views = {};
   DataFiles data_files = {};  ///< Files of inputs, in place of `data`.
-  /// Set if other processes compare the outputs of the runs: starts verify_part in them, for ranges that together are
-  /// all runs, and returns the function that waits for their results. The report has the same bytes for every division
-  /// into parts. Only for `verify` with data, and without `own_kernels`.
+  /// Starts verify_part in other processes and returns the function that waits for their results. If set, these
+  /// processes compare the outputs of the runs: the ranges that they receive must cover all runs exactly once. The
+  /// report has the same bytes for every division into ranges. Allowed only for `verify` with data, and without
+  /// `own_kernels`.
   StartParts parts = {};
   /// Number of runs with synthetic inputs. If 0, verify runs 3, and verify_layers runs 1, or 2 if int8 is
   /// emulated.
@@ -50,10 +51,11 @@ struct VerifyOptions {
   /// one of them is set, the other is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  /// Minimum signal-to-noise ratio of each output in dB, which replaces a tolerance. Setting both is an Error.
+  /// Minimum signal-to-noise ratio of each output in dB, which replaces a tolerance. An Error if `relative` or
+  /// `absolute` is set too.
   std::optional<double> snr_db = {};
-  /// Run the candidate's Graft operators by their own CPU kernels, in the types that it declares, instead of their ONNX
-  /// functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
+  /// Whether the candidate's Graft operators run by their own CPU kernels, in the types that it declares, instead of by
+  /// their ONNX functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;
   CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs both models.
   int threads = 0;                          ///< Number of threads of a run; 0 stands for the number of cores.
@@ -79,7 +81,7 @@ struct ModelPair {
 [[nodiscard]] GRAFT_API ModelPair load_pair(const ModelFiles& reference, const ModelFiles& candidate,
                                             const VerifyOptions& options = {});
 
-/// The report with the candidate, which to_page draws (graft/toolkit/present.hpp).
+/// The report together with the candidate model, whose graph to_page (graft/toolkit/present.hpp) draws.
 struct VerifyResult : report::VerifyReport {
   Model candidate = {};
 };

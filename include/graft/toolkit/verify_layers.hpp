@@ -20,18 +20,19 @@ using report::Divergence;
 using report::Failure;
 using report::Precision;
 
-/// The nodes of the first divergence alone, which reproduce the difference, or the nodes with which the candidate does
-/// not run.
+/// The smallest models that reproduce a result: the nodes of the first divergence, or the nodes with which the
+/// candidate does not run.
 struct ReducedModels {
   Model reference;  ///< A model without nodes if the candidate does not run.
   Model candidate;
   Tensors inputs;  ///< The inputs of both models, without `left_out`.
-  /// The inputs whose type is not a TensorType, and that a file of NumPy cannot contain: "codes (u4)".
+  /// The inputs that are not in `inputs`, each with its type, "codes (u4)": the type is not a TensorType, so an .npz
+  /// file cannot contain it.
   std::vector<std::string> left_out = {};
 };
 
-/// The report with the candidate, which to_page draws (graft/toolkit/present.hpp), and the models of the first
-/// divergence or the failure.
+/// The report together with the candidate model, whose graph to_page (graft/toolkit/present.hpp) draws, and with the
+/// reduced models of the first divergence or the failure.
 struct LayersResult : report::LayersReport {
   Model candidate = {};
   std::optional<ReducedModels> reduced = {};  ///< Set if `first` is, or if `failure` has nodes.
@@ -44,8 +45,8 @@ struct LayersResult : report::LayersReport {
                                                    const VerifyOptions& options = {},
                                                    std::optional<Precision> emulated = {});
 
-/// Returns the files that save_reduced writes: `candidate`, and files with similar names next to it. Throws Error for a
-/// name that does not end in .onnx.
+/// Returns the paths that save_reduced writes: `candidate`, and files with similar names next to it. Writes nothing.
+/// Throws Error for a name that does not end in .onnx.
 [[nodiscard]] GRAFT_API report::ReducedFiles reduced_files(const std::filesystem::path& candidate);
 
 /// Writes the models of `reduced` as ONNX files and their inputs as an .npz file, each completely or not at all, and

@@ -202,8 +202,8 @@ def stream() -> int:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of the error, and the second where the first ends in a colon, as in errors of
-    torch.compile."""
+    """Returns the first line of the error's text, or the first two lines if the first one ends in a colon, as in errors
+    of torch.compile."""
     lines = (str(error).strip() or type(error).__name__).splitlines()
     return " ".join(line.strip() for line in lines[: 2 if lines[0].endswith(":") else 1])
 
@@ -225,8 +225,8 @@ def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
 
 
 def logical(stored: torch.Tensor, desc: dict[str, Any]) -> torch.Tensor:
-    """Returns the stored tensor as N,C and spatial axes, without the channels that pad the layout. Only chw32 may be
-    copied."""
+    """Returns the stored tensor with the axes N,C,spatial, without the channels that pad the layout. The result is a
+    view, except for chw32, where it may be a copy."""
     channels = desc["shape"][1] if len(desc["shape"]) > 1 else 0
     if desc["layout"] == "hwc8":
         return stored.permute(0, 3, 1, 2)[:, :channels]

@@ -22,7 +22,8 @@ ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2, "i32": 0.0, "i64":
 
 
 def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
-    """Returns the misses of a case: the name of the figure that was not reached, and a sentence without a full stop."""
+    """Returns a pair for each target that the case misses: the key of the missed figure in the case's entry, such as
+    "warm_us", and a sentence without a full stop. Empty if the case reaches all targets."""
     if "failed" in row:
         return [("failed", f"failed: {row['failed']}")]
     found = []
@@ -62,7 +63,7 @@ def peer_name(name: str) -> str:
 
 
 def is_wrong(row: Row) -> bool:
-    """Returns whether the case failed or computed a wrong result, whatever its speed."""
+    """Returns whether the case failed or computed a wrong result. Missed speeds do not count."""
     return "failed" in row["missed"] or "difference" in row["missed"]
 
 

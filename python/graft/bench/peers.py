@@ -95,19 +95,21 @@ def peer(operator: str, attributes: Attributes) -> Function | None:
 
 
 def exact(operator: str, attributes: Attributes) -> Function | None:
-    """Returns the function whose results are compared with the operator's, or None where PyTorch has none."""
+    """Returns the PyTorch function whose results are compared with the operator's results, or None where PyTorch has
+    none."""
     file = peer_file(operator)
     return getattr(file, "exact", file.peer)(attributes) if file else None
 
 
 def is_deterministic(case: dict[str, Any]) -> bool:
-    """Returns whether the operator computes the same bits in every run of the case, and PyTorch does so only with
-    torch.use_deterministic_algorithms."""
+    """Returns whether PyTorch has to run the case with torch.use_deterministic_algorithms, because the operator
+    computes the same bits in every run."""
     answer = getattr(peer_file(case["operator"]), "is_deterministic", None)
     return bool(answer and answer(case))
 
 
 def inputs_of(case: dict[str, Any]) -> list[torch.Tensor] | None:
-    """Returns the input tensors on the GPU from the operator's own function, or None where random inputs are used."""
+    """Returns the input tensors on the GPU that `inputs` of the operator's peer file makes, or None where the file has
+    no such function and random inputs are used."""
     make = getattr(peer_file(case["operator"]), "inputs", None)
     return make(case) if make else None

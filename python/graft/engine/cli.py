@@ -288,8 +288,8 @@ def run_choose(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def why_no_gpu() -> str:
-    """Returns why CUDA has no GPU on this machine, or an empty string. Only where there is a device file, a process of
-    its own asks the driver, as the build does for the target `current`."""
+    """Returns the reason why CUDA has no GPU on this machine, or an empty string if it has one. If there is a device
+    file of a GPU, a separate process queries the driver, as the build does for the target `current`."""
     if not gpu_seems_present():
         return "this machine has no GPU"
     try:

@@ -55,7 +55,8 @@ class Subject:
         return creator_key(self.creator)
 
     def create(self, with_ones: bool) -> Any:
-        """Creates a plugin without fields, or with 1 in each field. Returns None where the creator refuses."""
+        """Creates a plugin with no fields or, if `with_ones`, with the value 1 in each field. Returns None where the
+        creator refuses."""
         trt = self.session.trt
         fields = ones(trt, self.creator) if with_ones else []
         return self.creator.create_plugin("graft_check", trt.PluginFieldCollection(fields), trt.TensorRTPhase.BUILD)
@@ -76,7 +77,8 @@ class Subject:
 
 
 def ones(trt: Any, creator: Any) -> list[Any]:
-    """Returns the creator's fields with 1 in each; fields of types that are not in ONE_OF_TYPE are left out."""
+    """Returns a plugin field with the value 1 for each field of the creator, except fields of types that are not in
+    ONE_OF_TYPE."""
     fields = []
     for field in creator.field_names or []:
         if field.type.name in ONE_OF_TYPE:
@@ -117,8 +119,8 @@ def check_fields(subject: Subject) -> str:
 
 
 def check_creation(subject: Subject) -> str:
-    """Returns with which fields the creator creates a plugin: "none", or "ones" where it needs values. Raises
-    NotChecked where it creates none."""
+    """Returns the fields with which the creator creates a plugin: "none" if it needs no fields, or "ones" if it needs
+    the value 1 in each. Raises NotChecked where it creates no plugin in either case."""
     for with_ones, fields in ((False, "none"), (True, "ones")):
         if subject.create(with_ones) is not None:
             return fields

@@ -79,7 +79,8 @@ def tensors_inspected(tensors: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def layers_of_engine(session: Session, plan: Any) -> dict[str, Any]:
-    """Returns the dict of `layers`, or of None and a `reason`."""
+    """Returns {"layers": the list of layers, "reason": ""}, or {"layers": None, "reason": why the layers are not
+    known}."""
     layers = read_layers(session.layers_account)
     if layers:
         return {"layers": layers, "reason": ""}

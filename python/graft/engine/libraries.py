@@ -123,8 +123,8 @@ def whole_size(head: bytes) -> int:
 
 
 def damage(path: pathlib.Path) -> dict[str, str] | None:
-    """Returns why a path cannot be a library, or None. No code of the library runs: opening a truncated file may end
-    the process."""
+    """Returns `cause` (a keyword), `why` (a clause) and `next_step` if the path cannot be a library, otherwise None.
+    Opens the file only for reading, because loading a truncated library may end the process."""
     if path.is_dir():
         return {
             "cause": "folder",

@@ -46,7 +46,8 @@ def refused_profile(ranges: dict[str, ShapeRange], reason: str) -> EngineError:
 
 
 def check_profiles(errors: list[str], warnings: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
-    """Raises EngineError for the first complaint about a profile whose shapes do not go through the network."""
+    """Raises EngineError for the first message of TensorRT that says that the network cannot compute with the shapes of
+    a profile."""
     if not profiles:
         return
     for complaint in [*errors, *warnings]:
@@ -64,7 +65,7 @@ def check_profiles(errors: list[str], warnings: list[str], model: str, profiles:
 def unusable_profile(
     model: str, complaint: str, profiles: list[dict[str, ShapeRange]], which: str | None
 ) -> EngineError:
-    """Returns the error for shapes that do not go through the network. `which` is MIN, OPT or MAX, or None where the
+    """Returns the error for shapes with which the network cannot compute. `which` is MIN, OPT or MAX, or None where the
     message is about whole ranges."""
     end = PROFILE_ENDS[which] if which is not None else None
 

@@ -73,7 +73,7 @@ class Session:
 
     @contextmanager
     def refusing(self, option: str) -> Iterator[None]:
-        """Raises EngineError for the option where TensorRT logs an error or raises an exception inside the block: most
+        """Raises EngineError, naming `option`, if TensorRT logs an error or raises an exception inside the block. Most
         setters of TensorRT report a refusal only in the log."""
         before = len(self.errors)
         try:

@@ -16,7 +16,8 @@ SYNTAX_IN_PYTHON = "{NAME: (MIN, OPT, MAX)}, for example {'x': ([1, 3, 224, 224]
 
 
 def is_keyword() -> bool:
-    """Returns whether the caller passes the shapes as an argument of a Python function, not as text."""
+    """Returns whether the caller of the driver is a Python function with the argument `shapes`, instead of a command
+    line with --shapes."""
     return named("--shapes").isidentifier()
 
 
@@ -96,8 +97,8 @@ def parse_shape_ranges(texts: Iterable[str]) -> dict[str, ShapeRange]:
 
 
 def example_range(network_input: NetworkInput) -> ShapeRange:
-    """Returns an example: 1, 4 and 8 for the batch and for the values of a shape tensor, and 1, 224 and 512 for other
-    dynamic sizes."""
+    """Returns a range to show in messages: 1, 4 and 8 for the batch and for the values of a shape tensor, and 1, 224
+    and 512 for other dynamic sizes."""
     if network_input.is_shape_tensor:
         count = math.prod(network_input.shape)
         return ShapeRange(network_input.name, *((value,) * count for value in (1, 4, 8)))
@@ -111,14 +112,14 @@ def example_range(network_input: NetworkInput) -> ShapeRange:
 
 
 def example_flag(network_input: NetworkInput) -> str:
-    """Returns the option --shapes with `example_range`, as the user writes it."""
+    """Returns the option --shapes with the range of `example_range`, as the user writes it."""
     example = example_range(network_input)
     return flag_text(example.name, (example.minimum, example.optimum, example.maximum))
 
 
 def missing_flag(network_input: NetworkInput) -> str:
-    """Returns `example_flag`, with the words MIN, OPT and MAX in place of the values of a shape tensor: valid values
-    depend on the layer that reads them."""
+    """Returns the option of `example_flag`, with the words MIN, OPT and MAX in place of the values of a shape tensor:
+    valid values depend on the layer that reads them."""
     if not network_input.is_shape_tensor:
         return example_flag(network_input)
     count = math.prod(network_input.shape)

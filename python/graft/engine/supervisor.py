@@ -55,7 +55,7 @@ Relay = Callable[[dict[str, Any]], None]
 
 @dataclass
 class Outcome:
-    """The end of a worker: its final event, or how it died."""
+    """How a worker ended: its final event, or the reason why it died."""
 
     token: str  # the token in each of the worker's events
     final: dict[str, Any] | None = None  # the event "result" or "error"

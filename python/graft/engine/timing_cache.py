@@ -87,9 +87,9 @@ def locked(path: pathlib.Path) -> Iterator[bytes]:
     """Waits until no other build writes the file, and yields its contents under a lock. Raises EngineError for a file
     that cannot be written.
 
-    The lock is on the file, and a writer replaces the file. A build that waited therefore holds a lock on a file that
-    no longer has the name, and tries again. A symbolic link is not followed, because the writer replaces it; no other
-    build writes its target, so there is nothing to lock and nothing to merge.
+    The lock is on the open file, and a writer replaces the file under its name. A build that has waited may therefore
+    have locked a file that no longer has the name; it then opens and locks the new file. For a symbolic link, the
+    function yields no bytes and locks nothing: the writer replaces the link, so no other build writes its target.
     """
     while True:
         try:

@@ -113,7 +113,8 @@ def range_texts(ranges: dict[str, ShapeRange]) -> list[str]:
 
 
 def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dict[str, ShapeRange]:
-    """Returns the ranges in a request, and its suggested ranges for inputs that need a range and have none."""
+    """Returns the ranges of the request and, for inputs that need a range and have none in it, the ranges that the
+    request suggests."""
     given = parse_shape_ranges(question["shapes"])
     suggested = question.get("suggested")
     if suggested is None:

@@ -62,6 +62,6 @@ class Connection:
 
 
 def connection_of(descriptor: int) -> Connection:
-    """Returns a connection that owns the descriptor."""
+    """Returns a connection over the socket with this file descriptor, which the connection owns and closes."""
     os.set_inheritable(descriptor, False)
     return Connection(socket.socket(fileno=descriptor))

@@ -14,7 +14,7 @@ ALIGNMENT = 16
 
 
 class Kind(enum.IntEnum):
-    """The kind of a message; MessageKind in C++."""
+    """The kind of a message. The values are those of MessageKind in C++."""
 
     GREETING = 1
     DONE = 2
@@ -26,7 +26,7 @@ class Kind(enum.IntEnum):
 
 
 class ErrorKind(enum.IntEnum):
-    """Error::Kind in C++."""
+    """The kind of an error. The values are those of Error::Kind in C++."""
 
     ANSWER_IS_NO = 0
     BAD_INPUT = 1

@@ -1,7 +1,7 @@
 # Gradients of the operators, computed with PyTorch's own operators.
 """Each function of GRADIENTS takes the gradient of the result, the inputs by name, the attributes by name, and by input
 name whether its gradient is needed; it returns gradients by input name. Sums are computed in f32, as in the operators.
-The docstring of each function is a part of the operator's own docstring, after "Gradients: "."""
+The docstring of each function becomes the last paragraph of the operator's own docstring."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tensors = dict[str, Any]
 
 
 def _leaky_relu(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x."""
+    """The backward pass computes the gradient of x."""
     return {"x": torch.where(inputs["x"] >= 0, grad, grad * a["alpha"])}
 
 
 def _l2norm_helper(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x."""
+    """The backward pass computes the gradient of x."""
     x = inputs["x"]
     if a["op_type"] == 0:
         x32 = x.float()
@@ -41,7 +41,7 @@ def _of_norm(grad: torch.Tensor, x: torch.Tensor, axes: list[int], epsilon: floa
 
 
 def _l2_normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x."""
+    """The backward pass computes the gradient of x."""
     x = inputs["x"]
     found, _ = _of_norm(grad.float(), x.float(), list(a["axes"]), a["epsilon"], a["epsilon_mode"])
     return {"x": found.to(x.dtype)}
@@ -52,7 +52,8 @@ def _per_channel(values: torch.Tensor | None, x: torch.Tensor) -> Any:
 
 
 def _normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x and scale; no gradient where the scale is the attribute weights."""
+    """The backward pass computes the gradients of x and scale. It raises NotImplementedError where the attribute
+    `weights` holds the scale."""
     x, scale = inputs["x"], inputs["scale"]
     if a["weights"]:
         raise NotImplementedError("graft::normalize has no gradient with the attribute weights: use the input scale")
@@ -67,7 +68,8 @@ def _normalize(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: d
 
 
 def _instance_norm(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x, scale and bias; no gradient where scale or bias is an attribute."""
+    """The backward pass computes the gradients of x, scale and bias. It raises NotImplementedError where scale or bias
+    is an attribute."""
     x, scale, bias = inputs["x"], inputs["scale"], inputs["bias"]
     if a["scales"]:
         raise NotImplementedError("graft::instance_norm has no gradient with the attribute scales: use the input scale")
@@ -93,7 +95,8 @@ def _instance_norm(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], neede
 
 
 def _convolution(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x, weight and bias, where they are inputs."""
+    """The backward pass computes the gradients of the inputs x, weight and bias. It raises NotImplementedError where an
+    attribute holds the weight or the bias."""
     x, weight, bias = inputs["x"], inputs["weight"], inputs["bias"]
     if weight is None or a["bias_weights"]:
         raise NotImplementedError("graft::convolution has no gradient with weights in attributes: pass them as inputs")
@@ -124,7 +127,7 @@ def _convolution(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed:
 
 
 def _upsampling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x."""
+    """The backward pass computes the gradient of x."""
     x = inputs["x"]
     found = grad.float()
     values = {name: a[name] for name in ("mode", "coordinate_mode", "nearest_mode", "cubic_a")}
@@ -140,7 +143,7 @@ def _upsampling(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: 
 
 
 def _padding(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]) -> Tensors:
-    """x."""
+    """The backward pass computes the gradient of x."""
     x = inputs["x"]
     rank = x.dim()
     begins, ends = list(a["pads"][:rank]), list(a["pads"][rank:])
@@ -161,7 +164,8 @@ def _padding(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dic
 def _spatial_pyramid_pooling(
     grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], needed: dict[str, bool]
 ) -> Tensors:
-    """x, with the binning adaptive; none with window and caffe."""
+    """The backward pass computes the gradient of x with the binning `adaptive`. It raises NotImplementedError with the
+    binnings `window` and `caffe`."""
     x = inputs["x"]
     if a["binning"] != "adaptive":
         raise NotImplementedError(

@@ -77,7 +77,7 @@ class Registered:
 
     @property
     def suffix(self) -> str:
-        """The end of the names under which the operator's parts are in the globals of this module."""
+        """The suffix of the names of the operator's generated functions in the globals of this module."""
         return f"{self.namespace}_{self.definition.function}"
 
 
@@ -160,8 +160,8 @@ def _has_channels_last(tensor: torch.Tensor) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _hwc8_ports(definition: Definition, values: tuple[Any, ...], dtype: str) -> tuple[bool, ...]:
-    """Returns for each port whether its layout is hwc8 if the first input is hwc8; empty where the operator does not
-    support hwc8."""
+    """Returns for each port whether its layout is hwc8 if the first input is hwc8. Returns an empty tuple where the
+    operator does not support hwc8."""
     layouts = json.loads(_operators.layouts(definition.name, definition.json(values), dtype, "hwc8", 4))
     return tuple(layout == "hwc8" for layout in layouts or ())
 
@@ -192,7 +192,7 @@ def _channels_last_ports(
 
 
 class _Call:
-    """A plan whose properties are read once, because a run needs them without delay."""
+    """The properties of a plan, read once so that a run does not have to ask the plan for them."""
 
     __slots__ = ("channels_last", "dtypes", "run_cpu", "run_cuda", "shapes", "workspace")
 
@@ -310,7 +310,7 @@ def _refuse_forward_mode(name: str) -> None:
 
 
 def _first(definition: Definition) -> str:
-    """Returns the expression of the first tensor in generated code."""
+    """Returns the Python expression for the first input tensor in generated code."""
     port = definition.inputs[0]
     return f"{port.name}[0]" if port.is_variadic else port.name
 

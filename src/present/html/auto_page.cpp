@@ -21,7 +21,7 @@ namespace {
 
 using Type = html::Column::Type;
 
-/// Appends a page to another one.
+/// Appends the page of a step of `graft auto` to the page of the whole command.
 class Appending {
  public:
   Appending(html::Report& page, std::string step)

@@ -29,10 +29,11 @@ void add_warnings(html::Report& report, const std::vector<std::string>& warnings
 /// Returns the work of a network: "2.51 G multiply-accumulates in one run, without 3 nodes with sizes that are not
 /// fixed", and the number of its parameters.
 [[nodiscard]] std::string cost_text(const report::NetworkCost& cost);
-/// Returns columns for the work and the memory of nodes, and the cells of a node.
+/// Returns the columns for the work and the memory of a node. cost_cells() returns the cells of a node in these
+/// columns.
 [[nodiscard]] std::vector<html::Column> cost_columns();
 [[nodiscard]] std::vector<html::Cell> cost_cells(const report::NodeCost& cost);
-/// Explains the columns for people who read the page on a screen without a mouse.
+/// Returns a sentence that explains these columns, for readers whose screen has no mouse to show the explanations.
 [[nodiscard]] std::string cost_note();
 
 /// Returns a cell for a column of nodes: the place of the node, or its name if the node is not drawn.

@@ -132,7 +132,8 @@ class Written {
   report::Precision type_;
 };
 
-/// The signal-to-noise ratio in dB of each layer that was judged alone, by node id.
+/// The signal-to-noise ratio in dB of the worst output if a single layer is quantized, by the id of this layer's node
+/// (report::Sensitivity).
 using AloneByKey = std::map<std::string, double, std::less<>>;
 
 AloneByKey alone_by_key(const QuantizeReport& report) {

@@ -22,7 +22,7 @@ inline constexpr int schema_version = 1;
 /// A color. The viewer has one shade of it for light pages and one for dark pages.
 enum class Tone : std::uint8_t { plain, blue, green, violet, amber, red };
 
-/// A verdict on a node, or the size of a tensor's error.
+/// A kind of nodes or tensors, such as a verdict or a size of the error, with its mark and its color in the viewer.
 struct Kind {
   std::string key;    ///< The key by which nodes and cells refer to the kind.
   std::string mark;   ///< A character that is shown with the color, since not everybody sees colors.

@@ -28,8 +28,8 @@ constexpr const char* not_compared = "not_compared";
 constexpr const char* differs = "differs";
 constexpr const char* first = "first";
 
-/// The share of the allowed error up to which an error is attributed to rounding. An error nearer to the limit is worth
-/// a look.
+/// The share of the allowed error up to which an error is attributed to rounding. A larger error is marked as "within
+/// tolerance" instead of "rounding".
 constexpr double share_of_rounding = 0.1;
 
 std::string kind_of(const ComparedTensor& tensor) {

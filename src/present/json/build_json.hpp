@@ -6,8 +6,8 @@
 
 namespace graft::present {
 
-/// Returns the fields of the report. The keys of plugin libraries are in alphabetical order, as those of the other
-/// structs are declared.
+/// Returns the fields of the report as JSON. The keys of `plugin_libraries` are sorted alphabetically, as the keys of
+/// the other objects already are.
 [[nodiscard]] inline Json build_json(const report::BuildReport& report) {
   Json json = json_of_report(report);
   Json& libraries = json["plugin_libraries"];

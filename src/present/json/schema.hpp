@@ -77,7 +77,7 @@ template <class T>
   return {{"type", "object"}, {"additionalProperties", schema_of_value(std::type_identity<T>())}};
 }
 
-/// The type of a value that is not empty.
+/// Defines `Type` as the type of a field's value if JSON has its key: the value type of a std::optional, otherwise T.
 template <class T>
 struct NonEmpty {
   using Type = T;
@@ -87,8 +87,8 @@ struct NonEmpty<std::optional<T>> {
   using Type = T;
 };
 
-/// Returns the schema of the object that json_of_fields writes. Fields with the same key, of which a report has one,
-/// are alternatives.
+/// Returns the schema of the object that json_of_fields writes. If two fields have the same key, the schemas of both
+/// are alternatives ("anyOf"), because the JSON of a report contains only one of them.
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_fields() {
   Json properties = Json::object();

@@ -13,7 +13,8 @@ namespace {
 
 using report::Finding;
 
-/// Returns whether the tools that build a project of `graft new` were found; empty if the driver lists no tools.
+/// Returns a sentence that states whether the tools for building a project of `graft new` were found, and what to
+/// install otherwise; empty if the driver lists no tools.
 std::string project_text(const std::vector<Finding>& findings) {
   std::vector<std::string> missing;
   const Finding* nvcc = nullptr;

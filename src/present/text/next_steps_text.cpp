@@ -58,7 +58,7 @@ toolkit::SuggestedRanges ranges_for(const toolkit::Model& model, const std::opti
   return found;
 }
 
-/// Returns those of the inputs that have a range.
+/// Returns the names of the `inputs` that have a range in `ranges` (NAME=MIN..OPT..MAX).
 std::vector<std::string> inputs_with_range(const std::vector<std::string>& inputs,
                                            const std::vector<std::string>& ranges) {
   std::vector<std::string> names;
@@ -68,7 +68,8 @@ std::vector<std::string> inputs_with_range(const std::vector<std::string>& input
   return names;
 }
 
-/// Returns which of the ranges are ranges of values: an engine computes only sizes that these lead to.
+/// Returns a note on the ranges that are ranges of an input's values instead of its sizes, with the advice to replace
+/// them by the values that the network will receive; an empty string if all ranges are ranges of sizes.
 std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<std::string>& ranges) {
   const std::vector<std::string> names = inputs_with_range(needs.fixed_inputs, ranges);
   std::string note;
@@ -87,9 +88,9 @@ std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<s
   return note;
 }
 
-/// Returns the ranges for a half of a network that was cut: the ranges of the probe if it has one for each input,
-/// otherwise suggested ranges, because values between the halves have no range in the probe and all ranges have to fit
-/// together.
+/// Returns the ranges for a half of a network that was cut. Returns the ranges of the probe if it has a range for each
+/// input; otherwise suggested ranges for all inputs, because the probe has no range for the tensors between the halves
+/// and all ranges have to fit together.
 std::vector<std::string> ranges_for_half(const toolkit::Model& half, const std::optional<report::ProbeSummary>& probe) {
   std::vector<std::string> suggested = toolkit::suggest_ranges(half).ranges;
   if (!probe) return suggested;
@@ -116,7 +117,8 @@ std::string target_option(const std::vector<report::NodeSupport>& nodes, const t
   return fmt::format(" --target {}", fmt::join(targets_of_plugins, ","));
 }
 
-/// Returns why the build is the next step. "nothing is in the way" requires that TensorRT has built the model.
+/// Returns the reason why the build is the next step: TensorRT built the model (`is_built`), its parser accepts the
+/// model (`was_asked`), or no rule predicts a problem.
 std::string why_to_build(bool was_asked, bool is_built) {
   if (is_built) return "TensorRT built this model";
   return was_asked ? "TensorRT's parser accepts this model; it was not built"
@@ -172,21 +174,23 @@ std::string build_command(const report::ConvertReport& report, const std::filesy
   return build_command(file, needs.libraries, options, shapes);
 }
 
-/// Returns --probe for a conversion that cuts, if it is not the usual one.
+/// Returns the option --probe that a repeated `graft convert --cut` needs, or an empty string if the default of --probe
+/// selects the same source of verdicts.
 std::string judge_option(const report::ConvertReport& report) {
   const report::ConvertOptions& options = report.options;
   if (!report.asks_tensorrt()) return options.check && options.release.empty() ? " --probe none" : "";
   return options.inspect.judge == report::Judge::automatic ? "" : " --probe " + to_string(options.inspect.judge);
 }
 
-/// How a printed command differs from the report.
+/// The differences between a printed `graft convert` command and the options of the report.
 struct Repeated {
   bool keeps_plugins = true;  ///< False: without the option that leaves out plugins.
   bool cuts = false;
   bool explains = false;
 };
 
-/// Returns the command that repeats a conversion with the same options. A conversion that cuts needs the functions.
+/// Returns the command that repeats a conversion with the same options, apart from `how`. A command with --cut always
+/// writes the ONNX functions, which a cut needs.
 std::string convert_command(const report::ConvertReport& report, const Repeated& how) {
   report::ConvertOptions options = report.options;
   options.output = report.output;

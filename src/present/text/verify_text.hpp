@@ -33,8 +33,9 @@ namespace graft::present {
 /// `ran_in` names the engines of the report.
 [[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors,
                                                       const std::string& ran_in, bool has_data);
-/// Returns a warning about an output without a verdict. `why` is the reason in the report; it is empty if the numbers
-/// of the worst run are the reason, or that there are none in any run (`is_empty`).
+/// Returns a warning about an output without a verdict. `why` is the reason in the report. If `why` is empty, the
+/// reason follows from the other arguments: the difference in the worst run is within the noise (`is_lost_in_noise`),
+/// the output is empty in all runs (`is_empty`), or no element is finite in both models.
 [[nodiscard]] std::string nothing_compared_warning(const std::string& name, const std::string& why,
                                                    bool is_lost_in_noise, bool is_empty,
                                                    const report::Difference& worst, bool has_data);

@@ -58,8 +58,8 @@ struct ForOnnxruntime {
   std::string rewritten = {};
 };
 
-/// Returns whether each node of ai.onnx has the same meaning in the opset of the model and in the older opset `lower`,
-/// which must have all its attributes.
+/// Returns whether each ai.onnx node of the model means the same in the older opset `lower` as in the model's opset.
+/// The operator must exist in `lower` with all attributes of the node.
 bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
   const std::int64_t opset = model.graph().opset();
   bool is_the_same = true;
@@ -80,10 +80,10 @@ bool means_the_same_in(const onnx::Model& model, std::int64_t lower) {
   return is_the_same;
 }
 
-/// Lowers the opset of a model that ONNX Runtime 1.31 does not run in its own opset, if the nodes allow that. It loads
-/// no model in an opset above 26, which onnx 1.23 writes by default (28). Of the operators that are new in opset 22,
-/// most differ by bf16 alone, which is widened; it implements some of these in the older opset only (RoiAlign,
-/// GlobalLpPool).
+/// Lowers the opset of the model where ONNX Runtime 1.31 does not run the model's own opset and the nodes mean the same
+/// in the lower one. ONNX Runtime loads no model above opset 26, but onnx 1.23 writes opset 28 by default. Of the
+/// operators that opset 22 changed, most differ only by bf16, which is widened; ONNX Runtime implements some of them
+/// only in the older opset (RoiAlign, GlobalLpPool).
 void lower_opset(onnx::Model& model) {
   constexpr std::int64_t newest = 26;
   constexpr std::int64_t before_bf16 = onnx::bf16_opset - 1;
@@ -102,8 +102,9 @@ void lower_opset(onnx::Model& model) {
 }
 
 /// Inlines the functions of a model if one of them imports another opset than the main graph: ONNX Runtime ignores the
-/// opset of a function, and reads its body in the opset of the main graph. There the operators may have another meaning
-/// or be missing. Also inlines them if the `layout` of a recurrent layer is known only at the call.
+/// opset of a function, and reads its body in the opset of the main graph. In that opset, the operators of the body may
+/// have another meaning or be missing. Also inlines them if the `layout` of a recurrent layer is known only at the
+/// call.
 void inline_functions_that_it_misreads(onnx::Model& model) {
   const std::int64_t opset = std::as_const(model).graph().opset();
   const bool differs = std::any_of(model.functions.begin(), model.functions.end(), [&](const auto& entry) {
@@ -113,9 +114,10 @@ void inline_functions_that_it_misreads(onnx::Model& model) {
   if (differs || has_layout_of_call(model)) onnx::inline_functions(model);
 }
 
-/// Copies the statistics that each BatchNormalization with running statistics reads, and returns whether there is one.
-/// ONNX Runtime 1.31 computes the running statistics in the memory of inputs 3 and 4 unless they are outputs of the
-/// model, so that the next run starts from them. It does the same behind an Identity; a Concat of one tensor copies.
+/// Inserts a copy of the statistics that each BatchNormalization with running statistics reads, and returns whether the
+/// graph has such a node. ONNX Runtime 1.31 computes the running statistics in the memory of inputs 3 and 4 unless they
+/// are outputs of the model, so that the next run would start from the changed values. The copy is a Concat of one
+/// tensor, because ONNX Runtime does not copy the tensor for an Identity.
 bool copy_running_statistics(onnx::Graph& graph) {
   std::vector<onnx::Node*> nodes;
   graph.for_each_node([&](onnx::Node& node) {

@@ -194,7 +194,8 @@ class GuardNode : public ov::op::Op {
     return true;
   }
   bool has_evaluate() const override { return true; }
-  /// Does not fold a constant that fails the check: the run then throws and names the node.
+  /// Folds the node if the constant passes the check. Otherwise returns false, so that the run throws and names the
+  /// node.
   bool constant_fold(ov::OutputVector& outputs, const ov::OutputVector& inputs) override {
     try {
       return Op::constant_fold(outputs, inputs);

@@ -203,7 +203,8 @@ struct SumAxis {
   std::int64_t groups = 1;
 };
 
-/// Returns the largest sum of absolute values. Without an axis, all elements belong to one sum.
+/// Returns the largest sum of the absolute values of the elements that contribute to one sum. With SumAxis::axis ==
+/// no_axis, all elements contribute to one sum.
 std::int64_t largest_sum(const WholeNumbers& known, const SumAxis& sums) {
   if (sums.axis == no_axis) {
     double sum = 0;
@@ -494,7 +495,7 @@ class IntegerArithmetic {
     return found;
   }
 
-  /// Returns whether one scale can be factored out of each sum.
+  /// Returns whether the scales of the operand are equal within each sum, so that the scale can be applied to the sum.
   static bool common_scale(const Operand& operand, const SumAxis& sums) {
     return operand.scales.single() || operand.scales.axis == sums.axis;
   }
@@ -504,12 +505,13 @@ class IntegerArithmetic {
            (left.scales.single() || right.scales.single());
   }
 
-  /// Returns the largest absolute value that a sum of products of these integers can reach.
+  /// Returns an upper bound of the absolute value of a sum of products of the known integers and the elements of
+  /// `other`.
   static std::int64_t bound(const WholeNumbers& known, const SumAxis& sums, const Operand& other) {
     return largest_sum(known, sums) * other.largest;
   }
 
-  /// The digits of one operand, the lowest first.
+  /// The tensors into which one operand is split, lowest digit first: operand = digits[0] + base * digits[1] + ...
   struct Split {
     std::vector<onnx::Value*> digits;
     std::int64_t base = 1;

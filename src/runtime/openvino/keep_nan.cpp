@@ -89,8 +89,9 @@ Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
   return std::make_shared<ov::op::v1::Add>(y, std::make_shared<ov::op::v1::ReduceSum>(nothing_or_nan, axes, true));
 }
 
-/// Corrects a maximum or minimum over sets of elements. A set may contain NaN, or at least one number, or only the
-/// infinity that is the neutral element (-inf of a maximum), for which the plugin returns the end of f32's range.
+/// Corrects the maximum or minimum over sets of elements (ReduceMax, ReduceMin and pooling). The result is NaN if a set
+/// contains NaN. If a set contains only the infinity that is the neutral element (-inf of a maximum), the result is
+/// that infinity, for which the plugin returns the lowest or highest finite number.
 Out extreme_with_nan(const ov::Node& node, const Out& y) {
   constexpr float has_nan = 2;
   constexpr float has_number = 1;

@@ -18,7 +18,8 @@
 namespace graft::runtime {
 namespace {
 
-/// The marks of the settings, in the order of the enumeration. No other text contains the control character.
+/// The strings that mark_of() returns, in the order of the enumeration. They begin with a control character that no
+/// other string in a message contains.
 constexpr auto setting_marks = std::to_array<std::string_view>({
 #define GRAFT_SETTING(setting, field, option, keyword, driver_option) "\x1f" #setting "\x1f",
 #include "graft/settings.inc"
