@@ -8,7 +8,7 @@
 
 namespace graft {
 
-/// A failure as the engine driver reports it (python/graft/engine/README.md).
+/// A failure that the engine driver reports. python/graft/engine/README.md describes the kinds and their facts.
 struct EngineFailure {
   std::string kind = {};     ///< "parse", "build", "crash", "hang", "shapes", "target", "option", "plugin_library" ...
   std::string message = {};  ///< The error and its place: file, node, option.

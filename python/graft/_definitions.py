@@ -131,7 +131,8 @@ class Definition:
         return tuple(info.convert(self.function, value) for info, value in zip(attributes, values))
 
     def json(self, values: Sequence[Any]) -> str:
-        """Returns the values, as `convert` returns them, as the JSON object that the extension takes."""
+        """Returns attribute values as the JSON object that the C++ extension expects. `values` have the types and the
+        order in which `convert` returns them."""
         return _json_of(self, tuple(values))
 
     def input_name(self, index: int) -> str:
@@ -188,7 +189,8 @@ def _json_of(definition: Definition, values: tuple[Any, ...]) -> str:
 
 
 def _shortest(value: Any) -> Any:
-    """Returns the value with the fewest decimal digits that still give the same 32-bit float; lists as tuples."""
+    """Returns a float with the fewest decimal digits that still round to the same 32-bit float. Elements of lists are
+    converted too, and lists become tuples; other values are unchanged."""
     if isinstance(value, list):
         return tuple(_shortest(each) for each in value)
     if not isinstance(value, float):
@@ -257,8 +259,8 @@ _ANNOTATIONS = {
 
 
 def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
-    """Returns the annotated parameters: `x: Array, *, alpha: float = 0.01`, tensors by position and attributes by
-    name."""
+    """Returns the parameters of the operator's Python function with type annotations, such as `x: Array, *, alpha:
+    float = 0.01`. Tensors are positional, and attributes are keyword-only."""
     numbers = {info.name: f" | {_ANNOTATIONS[info.type]}" for info in definition.numbers}
     kinds = {"variadic_input": f"Sequence[{array}]", "shape_input": f"Sequence[int] | {array}"}
     parts = [
@@ -300,8 +302,8 @@ def docstring(definition: Definition, more: str) -> str:
 
 
 def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
-    """Returns the parameters: `x, scale=None, *, alpha=0.01`, tensors by position and attributes by name, or by the
-    name that replaces it in `names`."""
+    """Returns the parameters of the operator's Python function, such as `x, scale=None, *, alpha=0.01`. Tensors are
+    positional, and attributes are keyword-only; `names` maps attributes to other names."""
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
     if definition.attributes or more:
         parts.append("*")

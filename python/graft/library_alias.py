@@ -1,6 +1,6 @@
 """Adds a second name for a shared library that this process has loaded. The loader compares a name without a folder
-with the names of the loaded libraries before it searches any folder. So a library without code loads under the second
-name, and depends on the library whose functions are wanted."""
+with the names of the loaded libraries before it searches any folder. This module therefore loads a library without code
+under the second name; that library depends on the first one, so its functions are found through it."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _check_no_iterable(data: Any) -> None:
 
 
 def _absolute(path: Path | None) -> str:
-    """Returns the path for processes with another working directory; no path stays an empty string."""
+    """Returns the absolute path, for processes with another working directory; an empty string for None."""
     return os.path.abspath(path) if path else ""
 
 
@@ -412,8 +412,8 @@ def _read_arrays(file: str) -> arrays.Packed:
 
 
 class _Helper:
-    """Replies to the requests of the program, which are JSON, one line each. The first starts work; each further one
-    waits for a part of it."""
+    """Replies to the requests of the program on its standard input. A request is one line of JSON. The first request
+    starts the work; each further request waits for the result of one part."""
 
     def __init__(self, cluster: _Cluster, folder: pathlib.Path) -> None:
         self._cluster = cluster

@@ -254,8 +254,8 @@ bool is_integer(const nlohmann::ordered_json& value) {
   return value.is_number_integer() || value.is_boolean();
 }
 
-/// Checks only the number of tensors: graft_workspace_bytes and graft_cuda_variants, which are called once, check the
-/// rest.
+/// Checks the number of tensors. Types and shapes are not checked here, but in graft_workspace_bytes and
+/// graft_cuda_variants, which programs call once instead of before each run.
 void check_counts(const OperatorType& type, const Call& call) {
   if (call.inputs.empty() || call.inputs.size() > type.most_inputs() || call.outputs.size() != type.output_count()) {
     throw std::invalid_argument(std::string(type.name) + " has at most " + std::to_string(type.most_inputs()) +

@@ -25,7 +25,7 @@ struct NamedFile {
 /// call it before long work.
 void check_files_apart(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read);
 
-/// The shapes by name. The size -1 stands for "?" or "-1", a dimension that stays unknown.
+/// Shapes by the name of an input. The size -1 is a dynamic dimension, which the user writes as "?" or "-1".
 using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
 /// Parses strings such as NAME:1x3x8x8 or NAME=1x3x8x8; "?" and "-1" are allowed as sizes if `unknown_allowed`. Throws

@@ -21,8 +21,8 @@ struct ProbeArguments {
 /// `probe_help` is the description of --probe.
 void add_probe_options(Command& command, ProbeArguments& arguments, const std::string& probe_help);
 /// Throws Error for options that have no effect if only the rules judge, and for plugin libraries that do not exist.
-/// `rules_option` is the option with which the user chose the rules, such as "--for", or empty; --probe is in the
-/// arguments.
+/// `rules_option` is the option with which the user chose the rules, such as "--for", or empty if it was --probe or
+/// none.
 void check_probe_options(const ProbeArguments& arguments, std::string_view rules_option);
 
 /// Returns the options of an inspection, without a watch.

@@ -95,7 +95,8 @@ std::string hint_for(const Error& error, const CLI::App& app) {
 
 bool is_option_word(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
 
-/// Returns whether a word is the name of a file that exists, or that can only be meant as a model: "-d.onnx".
+/// Returns whether a word is the name of an existing file, or begins with a single dash and ends in a file extension
+/// that Graft reads, such as "-d.onnx".
 bool names_file(const std::string& word) {
   std::error_code ignored;
   if (std::filesystem::exists(word, ignored)) return true;

@@ -59,8 +59,8 @@ constexpr std::array<Alias, 6> already_so{{
     {"--nativeInstanceNorm", "native InstanceNormalization is TensorRT's default"},
 }};
 
-/// Flags of trtexec that request a precision. Alias::graft is the value of `graft quantize --precision`, or empty for a
-/// precision that Graft does not have.
+/// Flags of trtexec that request a precision. Alias::graft is the value for `graft quantize --precision` that the error
+/// message suggests; empty if the message suggests f16, bf16 and int8.
 constexpr std::array<Alias, 6> precisions{{
     {"--fp16", "f16"},
     {"--half", "f16"},

@@ -6,8 +6,8 @@
 
 namespace graft {
 
-/// The folders of an installation in which libraries can be: that of a build and a wheel, and those of Linux
-/// distributions.
+/// The folders of libraries in an installation, relative to its prefix: "lib" is the folder in a build and in a wheel,
+/// and Linux distributions use all of them.
 inline constexpr std::array library_folders = {"lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"};
 
 /// Returns the folder of the file that contains this code: the running program, or the shared library that it is linked

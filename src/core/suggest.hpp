@@ -13,8 +13,8 @@ namespace graft {
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
 
 /// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
-/// it has no attributes". If `where` is set, such as " in operator set 17", the attribute exists elsewhere and is not
-/// a slip, so no correction is suggested.
+/// it has no attributes". A `where` such as " in operator set 17" means that the attribute exists elsewhere and is no
+/// typing error, so no correction is suggested.
 [[nodiscard]] std::string no_attribute(std::string_view owner, std::string_view name,
                                        const std::vector<std::string>& known, std::string_view where = {});
 

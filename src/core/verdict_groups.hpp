@@ -10,7 +10,8 @@
 
 namespace graft::report {
 
-/// Returns whether a node is a native Constant, which reports leave out as a part of the nodes that read it.
+/// Returns whether a node is a Constant that runs natively. Reports do not list such nodes, because they belong to the
+/// nodes that read them.
 [[nodiscard]] bool is_mere_constant(const NodeSupport& node);
 
 /// Returns whether a node does not run, may not run, or runs with a known problem (NodeSupport::cause).

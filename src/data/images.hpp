@@ -30,7 +30,7 @@ struct ImageHeader {
 };
 
 /// Reads a JPEG or a PNG, recognized by its first bytes; transparent pixels are blended with black. Throws Error naming
-/// the file and its fault.
+/// the file and the reason.
 [[nodiscard]] Image read_image(const std::filesystem::path& path);
 [[nodiscard]] Image parse_image(std::string_view bytes, std::string_view name);
 [[nodiscard]] ImageHeader parse_image_header(std::string_view bytes, std::string_view name);

@@ -35,11 +35,12 @@ struct Input {
 /// The inputs of one network, or of two networks that are compared.
 struct Inputs {
   std::vector<Input> list;
-  /// Whether the inputs are those of a comparison. An array may then have its channels on another axis than the
-  /// network, and the comparison checks the other sizes.
+  /// Whether a comparison of two networks uses the inputs. An array may then have its channels on another axis than the
+  /// network, and its other sizes are checked by the comparison.
   bool is_comparison = false;
 
-  /// Returns the input with this name, or null. The names of the reference come before those of the candidate.
+  /// Returns the input with this name, or null. The names in the reference are searched before the names in the
+  /// candidate.
   [[nodiscard]] const Input* find(std::string_view name) const;
   /// Returns the names, separated by commas; "none" if there is no input.
   [[nodiscard]] std::string names() const;

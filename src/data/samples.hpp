@@ -28,9 +28,9 @@ struct Runs {
 
 /// Divides data into runs with as few samples as possible, for calibration: as many as the first dimension of the
 /// inputs, or one if it is dynamic. A file of a folder is one run if the first dimension is dynamic; otherwise the
-/// samples of all files are counted one after the other. A remainder is not used. An array with exactly the first
-/// dimension, where other inputs have more, is used in every run. `limit` is the maximum number of runs; 0: all. Throws
-/// Error for inputs with samples for different numbers of runs, and for no sample.
+/// samples of all files are counted one after the other. Samples that do not fill a run are not used. An array with
+/// exactly the first dimension, where other inputs have more, is used in every run. `limit` is the maximum number of
+/// runs; 0: all. Throws Error if the inputs have samples for different numbers of runs, or if there is no sample.
 [[nodiscard]] Samples divide_samples(Columns columns, std::int64_t limit = 0);
 
 /// Reads data for a few runs. A file that is not in a folder, or a tensor in memory, is one run, whatever the first

@@ -330,8 +330,8 @@ class Opener {
     for (const fs::path& file : files) column.arrays.push_back(open_file(file, input, source, column));
   }
 
-  /// Opens the files of a folder as the arrays of several inputs, whose names they have. Returns false if the files
-  /// have other names.
+  /// Opens the .npy files of a folder as arrays of several inputs, if each file has the name of an input. Returns false
+  /// and opens no file if a file has another name, or if fewer than two inputs lack data.
   bool open_named_files(const std::vector<fs::path>& files) {
     const std::vector<const Input*> open = open_inputs();
     const auto names_an_input = [&](const fs::path& file) {

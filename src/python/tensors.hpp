@@ -37,7 +37,7 @@ using ArraysOut = Arrays<BytesOut>;
 /// Returns arrays that own the memory of the tensors.
 [[nodiscard]] ArraysOut arrays_of(toolkit::Tensors tensors);
 
-/// Returns arrays on the memory of the views, which they share ownership of. No other owner may write to this memory,
+/// Returns arrays that use the memory of the views and share its ownership. Nobody else may write to this memory,
 /// because the arrays are writable.
 [[nodiscard]] ArraysOut arrays_of(const toolkit::TensorViews& views);
 

@@ -113,8 +113,8 @@ bool needs_limit(const onnx::Node& loop) {
 /// Returns whether the Loop runs forever once it has begun.
 bool is_endless(const onnx::Node& node) { return node.is("Loop") && node.input(0) == nullptr && needs_limit(node); }
 
-/// Returns the iteration limit of a Loop. Returns 1 if it is computed at run time, and for the largest i64, which
-/// exporters write if the condition ends the Loop.
+/// Returns the iteration limit of a Loop. Returns 1 if the limit is computed at run time, or if it is the largest i64,
+/// which exporters write if the condition ends the Loop.
 double iterations_of_loop(const onnx::Node& node) {
   const auto numbers = constant_ints(node.input(0));
   if (!numbers || numbers->size() != 1) return 1;
@@ -221,8 +221,9 @@ class Estimate {
     return texts;
   }
 
-  /// Records the tensor if it is the largest so far. `maker` is null for an input. A size of 0 does not count: for an
-  /// empty tensor, engines and NumPy multiply the other sizes too.
+  /// Records the tensor if it has more elements than all tensors so far. `maker` is the node that computes it, or null
+  /// for an input. Dimensions of 0 are left out of the product, because engines and NumPy multiply the other sizes even
+  /// for an empty tensor.
   void note_size(const onnx::Value& value, const onnx::Node* maker) {
     if (!value.shape) return;
     double elements = 1;
@@ -262,7 +263,7 @@ FileSize size_of(const onnx::Model& model) {
   return size;
 }
 
-/// A limit on runs, which decides by their costs.
+/// The base of the limits on runs. A limit allows or refuses a run by its estimated cost.
 class Budget {
  public:
   Budget() = default;

@@ -28,7 +28,7 @@ class DeclaredInputs {
   [[nodiscard]] const std::vector<Input>& all() const { return inputs_; }
   /// Returns the quoted names for messages: "'x', 'y'", or "none".
   [[nodiscard]] std::string names() const;
-  /// Returns the place of an input for messages: "model.onnx: input 'x'".
+  /// Returns the model and the name of an input, for messages: "model.onnx: input 'x'".
   [[nodiscard]] std::string place_of(const Input& input) const;
   /// Throws Error for inputs that are unknown, missing or of the wrong type or shape, as CompiledModel::run does.
   void check(const TensorMap& inputs) const;

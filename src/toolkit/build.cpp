@@ -265,8 +265,9 @@ std::vector<std::string> renamed_tensors(const onnx::Graph& graph, const report:
   return warnings;
 }
 
-/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly: those that `convert`
-/// rewrites as lowered, the other nodes with their own advice. Returns none for a release without rules.
+/// Returns the nodes of the model that the TensorRT of a build is known to compute wrongly. Nodes that `convert`
+/// rewrites have the verdict `lowered`; all other nodes keep their verdict and advice. Returns an empty list for a
+/// release without rules.
 std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
                                                        const report::TensorRTIdentity& tensorrt) {
   const std::optional<inspect::Release> release = release_of(tensorrt);

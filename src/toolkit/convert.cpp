@@ -274,7 +274,8 @@ class ResultCheck {
     if (options_.rules.empty()) check_ranges(model);
   }
 
-  /// Sets the members of the report that follow from the check. May be called once. Throws the errors of `probe`.
+  /// Runs the check and sets the verdicts on the nodes, `check`, `not_checked` and the results of the comparison in the
+  /// report. May be called once. Throws the errors of `probe`.
   void run(Conversion& conversion) {
     report::ConvertReport& report = conversion.report;
     const graft::onnx::Model& after = conversion.with_functions ? *conversion.with_functions : model_of(report.model);

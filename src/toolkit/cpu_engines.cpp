@@ -100,8 +100,9 @@ std::string left_out(CpuEngine choice, const graft::onnx::Model& model) {
   return "";
 }
 
-/// Returns the known wrong results of an engine that is not the first choice: those for this model or, if there are
-/// none, those in general. Returns an empty string if no wrong result is known.
+/// Returns the known wrong results of an engine that is not the first choice: the known fault in this model or, if it
+/// has none, the operators that the engine computes wrongly in some forms. Returns an empty string if no wrong result
+/// is known.
 std::string known_for(const std::string& engine, const graft::onnx::Model& model) {
   const std::string fault = verify::known_faults().of(model, engine);
   if (!fault.empty()) return fmt::format("the model has {}", fault);

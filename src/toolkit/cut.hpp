@@ -16,9 +16,9 @@ namespace graft::toolkit {
 [[nodiscard]] std::optional<CutResult> cut(const graft::onnx::Model& model,
                                            const std::vector<report::NodeSupport>& nodes, const CutOptions& options);
 
-/// Returns whether some node does not run, or the advice on one is a cut, and a network with inferred shapes can be cut
-/// so that arithmetic is left in TensorRT. If it cannot be cut, withdraws the advice. `can_cut` is called at most once,
-/// and has to return what can_be_cut returns.
+/// Returns whether the network should be cut: a node does not run or its advice is to cut the network, and `can_cut`
+/// returns true. Otherwise removes the advice to cut from the nodes. `can_cut` is called at most once, and has to
+/// return the result of can_be_cut.
 [[nodiscard]] bool decide_on_cut(std::vector<report::NodeSupport>& nodes, const std::function<bool()>& can_cut);
 
 /// Returns whether a network with inferred shapes can be cut so that arithmetic is left in TensorRT; `nodes` are the

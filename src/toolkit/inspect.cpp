@@ -148,7 +148,7 @@ void note_given_shapes(Inspection& inspection, const InputShapes& shapes) {
   }
 }
 
-/// Returns the text with each line as a sentence: the engine driver's message, and how to install what is missing.
+/// Returns the text on a single line, with ". " in place of each newline.
 std::string on_one_line(const std::string& text) {
   std::string line = text;
   for (std::size_t end = line.find('\n'); end != std::string::npos; end = line.find('\n', end)) {
@@ -157,8 +157,8 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-/// Marks the nodes whose inputs have types that ONNX does not allow as nodes with a fault, unless `accepts` accepts
-/// them. Throws Error for a model without outputs.
+/// Sets the verdict `unsupported` on the nodes whose inputs have types that ONNX does not allow, unless `accepts`
+/// accepts them. Throws Error for a model without outputs.
 void note_type_faults(Inspection& inspection, const onnx::AcceptsTypes& accepts = nullptr) {
   if (inspection.has_checked_types) return;
   onnx::check_has_outputs(inspection.model);
@@ -245,8 +245,8 @@ std::vector<NodeGroup> groups_of(const std::vector<report::VerdictGroup>& groups
   return result;
 }
 
-/// Corrects the advice on the nodes by what is known of the whole model: why `convert` does not rewrite a node, and
-/// whether the network can be cut.
+/// Sets the advice that depends on the whole model: why `convert` does not rewrite a node, and whether the network can
+/// be cut.
 void correct_advice(Inspection& inspection) {
   std::vector<report::NodeSupport>& nodes = inspection.report.nodes;
   const bool is_judged_inside = !inspection.converted_nodes.empty() || inspection.prospect.converted == nullptr;

@@ -207,8 +207,9 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
   return written;
 }
 
-/// Returns the list of operators of a project: the only file NAME.inc after OPERATORS in its CMakeLists.txt. Nothing
-/// where the folder is not such a project. The folder may have another name than the project, for example a clone.
+/// Returns the list of operators of a project: the only file NAME.inc after OPERATORS in its CMakeLists.txt. Returns
+/// nothing if the folder is not a project of `graft new`. The folder need not have the project's name, for example in a
+/// clone.
 std::optional<fs::path> list_of(const fs::path& folder) {
   std::ifstream file(folder / "CMakeLists.txt");
   std::stringstream lines;
@@ -240,7 +241,8 @@ std::string without_comments(std::string text) {
   return text;
 }
 
-/// Returns the number of the first line that lists the operator, or another operator with the same folder.
+/// Returns the number of the first line that lists the operator, or another operator with the same folder; nothing if
+/// no line does.
 std::optional<int> line_of(const std::string& text, const Names& names) {
   std::istringstream lines(text);
   std::string line;
@@ -328,7 +330,8 @@ bool is_on_path(const fs::path& program) {
           fs::equivalent(found->parent_path(), program.parent_path(), ignored));
 }
 
-/// Returns the folder of the program `graft`: that of the running program, or `bin` beside the folder of libgraft.so.
+/// Returns the folder of the program `graft`: the folder of the running program or, in another program that uses
+/// libgraft.so, the folder `bin` next to the folder of libgraft.so.
 fs::path program_folder() {
   const fs::path own = executable_folder();
   std::error_code ignored;

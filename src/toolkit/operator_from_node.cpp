@@ -462,7 +462,8 @@ std::span<const graft::Variant<{0}>> cuda_kernels(const {0}& /*op*/) {{
       names.definition, names.folder, names.space, not_written(names, "CUDA kernel", "_cuda.cu"));
 }
 
-/// Returns the extents of a case: the sizes of the node, with small ones in place of dynamic and large ones.
+/// Returns the shape of a tensor in a test case as C++ text: the node's sizes, limited to largest_size, with usual_size
+/// for each dynamic dimension.
 std::string case_extents(const onnx::Value& value) {
   std::vector<std::int64_t> sizes;
   if (value.shape) {

@@ -39,7 +39,8 @@ struct OperatorNames {
 
 /// Returns the folder of an operator by its C++ type: "beta_swish" for "BetaSwish", "rms_norm" for "RMSNorm".
 [[nodiscard]] std::string operator_folder(std::string_view type);
-/// Returns whether a project has a folder of this name for files other than those of an operator.
+/// Returns whether `graft new` projects have a folder of this name that is not the folder of an operator: "tests" or
+/// "build".
 [[nodiscard]] bool is_folder_of_project(std::string_view folder);
 
 /// Returns the names of the nodes for which operator_sources() writes an operator and find_named_node() finds one node.

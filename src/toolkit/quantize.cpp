@@ -29,7 +29,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// Throws Error for an option that is given and belongs to other precisions.
+/// Throws Error if an option that belongs to other precisions is given. `option` names it in the message.
 void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
   if (!is_given) return;
   throw Error(fmt::format("{0}: this option does not apply to {1} {2}\nRemove {0}", setting_name(option),

@@ -17,8 +17,9 @@
 
 namespace graft {
 
-/// A CUDA implementation of a definition. `fits` makes no CUDA call. `<op>_cuda.cu` lists the implementations, in order
-/// of preference, in `std::span<const Variant<Definition>> cuda_kernels(const Definition&)`.
+/// A CUDA implementation of a definition. `fits` returns ok() if the implementation supports a problem, without a CUDA
+/// call. `<op>_cuda.cu` lists the implementations, in order of preference, in `std::span<const Variant<Definition>>
+/// cuda_kernels(const Definition&)`.
 template <class Definition>
 struct Variant {
   std::string_view name;

@@ -62,7 +62,7 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// Returns whether a node with this verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Returns whether a node with this verdict may or may not run, because the verdict is unknown.
+/// Returns whether the verdict does not determine whether the node runs, which is true for `unknown` and `not_asked`.
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }

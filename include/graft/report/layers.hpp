@@ -59,7 +59,8 @@ struct TensorRange {
   [[nodiscard]] double largest() const {
     return lowest && highest ? std::max(std::abs(*lowest), std::abs(*highest)) : 0;
   }
-  /// Adds the range of the same tensor in another run.
+  /// Combines this range with the range of the same tensor in another run: adds the counts and the sums, and extends
+  /// `lowest` and `highest`.
   void add(const TensorRange& other) {
     count += other.count;
     nan += other.nan;

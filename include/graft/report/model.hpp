@@ -87,7 +87,8 @@ struct ModelPort {
 struct NodeCounts {
   std::size_t nodes = 0;      ///< The number of all nodes except Constant nodes.
   std::size_t constants = 0;  ///< The number of Constant nodes.
-  /// The number of nodes, with or without Constant nodes, that are in subgraphs of other nodes.
+  /// The number of nodes in subgraphs of other nodes. NodeCounts::nodes or NodeCounts::constants counts these nodes
+  /// too.
   std::size_t in_bodies = 0;
 
   [[nodiscard]] std::size_t all() const { return nodes + constants; }

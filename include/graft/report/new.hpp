@@ -32,7 +32,8 @@ struct NewReport {
   /// The command that starts the Python interpreter that has the packages for the operators' networks: `python3` or a
   /// path.
   std::string python;
-  /// Whether the project's folder `build` is configured. CMake then reads the list of operators again by itself.
+  /// Whether the project's folder `build` is configured. The next build then rereads the list of operators, so CMake
+  /// need not be run again.
   bool is_configured = false;
 
   static constexpr Schema schema{

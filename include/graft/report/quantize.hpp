@@ -335,8 +335,8 @@ struct QuantizeReport {
   std::optional<double> max_drop = {};  ///< The largest allowed drop of the metric. See Int8Options::max_drop.
   /// The type of the nodes that are not quantized. See Int8Options::rest.
   std::optional<Precision> rest = {};
-  /// Whether the nodes that are not quantized have the type `rest`. If false, they are in f32, because the limits are
-  /// not met with `rest`.
+  /// Whether the nodes that are not quantized have the type `rest`. If false, they are in f32: `rest` is not set, or
+  /// the limits are not met with it.
   bool has_rest = false;
   std::optional<double> metric_f32 = {};
   std::optional<double> metric_int8 = {};

@@ -234,7 +234,7 @@ struct VerifyReport : ComparedModels {
   }
   /// Returns the verdict on all outputs, the first that applies: `disputed` if the CPU engines disagree on a model;
   /// `different` if an output differs, inputs or outputs do not correspond, or nothing was run; `nothing_compared` if
-  /// there are no outputs or one of them has this verdict; `same`.
+  /// there are no outputs or one of them has this verdict; otherwise `same`.
   [[nodiscard]] Verdict verdict() const {
     if (dispute) return Verdict::disputed;
     if (!equal()) return Verdict::different;

@@ -99,8 +99,9 @@ struct BuildOptions {
 
 /// Builds an engine with the installed TensorRT, through its Python bindings, in a child process: a crash of TensorRT
 /// becomes an Error. TensorRT-RTX needs no GPU. The file is written completely or not at all. The Python interpreter is
-/// GRAFT_PYTHON of the environment where that is set; otherwise the first of these that exists: that of set_python,
-/// that of the environment of Graft's wheel, that of Graft's build, python3 on PATH.
+/// GRAFT_PYTHON of the environment where that is set; otherwise the first interpreter that exists of these: the
+/// argument of set_python, the interpreter of the environment of Graft's wheel, the interpreter of Graft's build,
+/// python3 on PATH.
 ///
 /// Throws Error (missing_tool) where Python, TensorRT or the plugin library is missing; Error (answer_is_no) with
 /// TensorRT's reasons where TensorRT refuses the model; Error (bad_input) for options that this TensorRT does not
@@ -115,8 +116,8 @@ struct SuggestedRanges {
   bool are_computable = true;            ///< Whether shape inference accepts the optimum sizes of all inputs together.
 };
 
-/// Suggests ranges for the inputs that need one in a build: those with a dynamic dimension, and those whose values
-/// decide sizes. `build` takes them as driver options, "--shapes=NAME=MIN..OPT..MAX".
+/// Suggests ranges for the inputs that need one in a build: inputs with a dynamic dimension, and inputs whose values
+/// determine sizes. `build` accepts a range as a driver option, "--shapes=NAME=MIN..OPT..MAX".
 [[nodiscard]] GRAFT_API SuggestedRanges suggest_ranges(const Model& model);
 
 /// The inputs, operators and libraries of a model that a build needs options for.
@@ -134,7 +135,7 @@ struct BuildNeeds {
   std::vector<std::string> libraries = {};          ///< The libraries of these operators that have plugins.
 };
 
-/// Determines what a build of the model needs. The shapes are those that the model declares.
+/// Determines what a build of the model needs, for the shapes that the model declares. Infers no shapes.
 [[nodiscard]] GRAFT_API BuildNeeds find_build_needs(const Model& model);
 
 /// Sets the Python interpreter that has TensorRT installed. GRAFT_PYTHON of the environment takes precedence. Call it

@@ -64,7 +64,7 @@ class NoCut : public Error {
 };
 
 /// Cuts a network in two. TensorRT gets the half with more arithmetic: either the nodes before those that it does not
-/// run, or the nodes after them. Nodes that are computed from constants and shapes only are in each half that needs
+/// run, or the nodes after them. Nodes whose results depend only on constants and shapes are in each half that needs
 /// them. Returns nothing where no node is known to fail. Throws NoCut (answer_is_no) where no half would compute
 /// anything in TensorRT, and Error as `inspect` and `verify` do; Cancelled.
 [[nodiscard]] GRAFT_API std::optional<CutResult> cut(const Model& model, const CutOptions& options = {});
@@ -88,7 +88,7 @@ struct CutFiles {
 /// The result then has the names of the files.
 GRAFT_API CutFiles save(CutResult& result, const std::filesystem::path& file);
 
-/// Returns whether a file names both halves of a network, by the end of its name.
+/// Returns whether the name of a file ends in ".cut.json", as the files that name both halves of a network do.
 [[nodiscard]] GRAFT_API bool is_cut_network(const std::filesystem::path& file);
 
 /// Reads both halves from the file that names them. `load` reads the same file as one network. Throws Error naming the

@@ -32,7 +32,7 @@ struct ImportOptions {
 
 enum class Format : std::uint8_t { onnx, tensorflow, caffe };
 
-/// Returns the format that `load` assumes for a file, by the end of its name.
+/// Returns the format that `load` assumes for a file, according to the extension of its name.
 [[nodiscard]] GRAFT_API Format format_of(const std::filesystem::path& file);
 
 /// Reads a network: a frozen TensorFlow graph (.pb, .pbtxt), a Caffe network (.prototxt, with its weights in the

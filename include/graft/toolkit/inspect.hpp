@@ -75,8 +75,9 @@ struct InspectOptions {
 /// fit the model, for a release without rules, and for a release with Judge::parser or Judge::builder; Cancelled.
 [[nodiscard]] GRAFT_API InspectReport inspect(const Model& model, const InspectOptions& options = {});
 
-/// Reads a network and inspects it. A fault in the network that `load` throws for `import.shapes` is a verdict on the
-/// node. `import.watch` is ignored. Throws the errors of both functions otherwise.
+/// Reads a network and inspects it. If the network is invalid for the sizes in `import.shapes`, for which `load`
+/// throws, the verdict on the node is `unsupported` instead. `import.watch` is ignored. Otherwise throws the errors of
+/// `load` and of `inspect`.
 [[nodiscard]] GRAFT_API InspectReport inspect(const std::filesystem::path& file, const ImportOptions& import,
                                               const InspectOptions& options = {});
 

@@ -33,7 +33,8 @@ using report::ThresholdMethod;
 /// Returns the application's quality of a model; more is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
 
-/// The samples of a calibration that other processes count, or one part of them.
+/// A calibration that other processes run, or one part of it: they count the values of the tensors in the range of
+/// samples.
 struct CalibrationWork {
   /// The network whose tensors are counted. Its weights differ from the call's network if Int8Options::improve changes
   /// them.
@@ -115,10 +116,10 @@ struct QuantizeOptions {
 /// Reads an ONNX model, after all options are checked, and quantizes it. Throws the errors of `load` and of `quantize`.
 [[nodiscard]] GRAFT_API QuantizeReport quantize(const std::filesystem::path& file, const QuantizeOptions& options);
 
-/// Counts the values of a part of a calibration, on behalf of another process, and returns the counts as bytes for
-/// Int8Options::parts. `options` are those of the other process; only the data and the engine matter. The process needs
-/// the same version of Graft and the same files. Throws Error if the data lack a sample of the part, and as `quantize`
-/// does.
+/// Counts the values of one part of a calibration on behalf of another process, and returns the counts as bytes for
+/// Int8Options::parts. `options` must be those of the other process; only the data and the engine matter. The process
+/// needs the same version of Graft and the same files. Throws Error if the data lack a sample of the part, and as
+/// `quantize` does.
 [[nodiscard]] GRAFT_API std::string calibrate_part(const CalibrationWork& part, const QuantizeOptions& options);
 
 /// Writes the scales of an int8 model as a calibration cache of TensorRT 7 to 10, completely or not at all, and returns

@@ -36,7 +36,8 @@ struct BuiltEngine {
 /// Runs the program `graft auto` on a machine of the cluster for each network of a folder. The engines and their
 /// folders of results are written to `engines`, under the names of the networks. `words` is the command line after the
 /// name of the command, with {model} and {engine} in place of the files. `on_built` is called after each network.
-/// Throws Error if there is no network, if two networks have the same name, and as the functions above do; Cancelled.
+/// Throws Error if there is no network or if two networks have the same name; Error (missing_tool) if Python or Ray is
+/// not installed or the cluster does not reply; Cancelled.
 GRAFT_API void build_folder_in_ray(const std::string& address, const std::filesystem::path& models,
                                    const std::filesystem::path& engines, const std::vector<std::string>& words,
                                    const std::function<void(const BuiltEngine&)>& on_built,

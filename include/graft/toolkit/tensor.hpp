@@ -58,7 +58,7 @@ struct TensorView {
   TensorType dtype = TensorType::f32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
-  /// Keeps the data alive as long as anything refers to them. Without an owner, the caller has to keep them.
+  /// Keeps the data alive as long as a view or a tensor refers to them. If null, the caller has to keep the data alive.
   std::shared_ptr<const void> owner = nullptr;
 };
 using TensorViews = std::map<std::string, TensorView>;
@@ -80,7 +80,7 @@ using TensorViews = std::map<std::string, TensorView>;
 /// that do not fit the shape.
 GRAFT_API void write_npz(const std::filesystem::path& file, const Tensors& tensors);
 
-/// Writes an .npz file, or an .npy file with a single tensor, by the end of the name; completely or not at all. Throws
-/// Error for several tensors in an .npy file, and as write_npz does.
+/// Writes an .npz file or, if the name ends in .npy, an .npy file with a single tensor; completely or not at all.
+/// Throws Error for several tensors in an .npy file, and as write_npz does.
 GRAFT_API void write_tensors(const std::filesystem::path& file, const TensorViews& tensors);
 }  // namespace graft::toolkit

@@ -99,8 +99,8 @@ def speed_beside_peers(row: Row) -> tuple[float, str] | None:
 
 
 def summary_of_random(rows: list[Row]) -> list[dict[str, Any]]:
-    """Returns for each operator the geometric mean and the minimum of its cases' speeds relative to the fastest
-    peer."""
+    """Returns an entry for each operator: the geometric mean and the minimum of its cases' speeds relative to the
+    fastest peer, with the required values. README.md describes the keys."""
     result = []
     for operator in dict.fromkeys(row["operator"] for row in rows):
         own = [row for row in rows if row["operator"] == operator]

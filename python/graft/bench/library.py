@@ -90,7 +90,7 @@ class Library:
             raise self._error()
 
     def call(self, case: dict[str, Any], inputs: Sequence[int], outputs: Sequence[int]) -> OperatorCall:
-        """Returns a call of the case on tensors at these addresses."""
+        """Returns an OperatorCall that runs the case with inputs and outputs at these addresses."""
         return OperatorCall(self._c, self._error, case, inputs, outputs)
 
 

@@ -209,8 +209,8 @@ def write_engine(path: str, plan: Any) -> tuple[int, str]:
 
 
 def inspect_engine(session: Session, plan: Any) -> dict[str, Any]:
-    """Returns the layers from TensorRT's engine inspector, or None and the reason: the inspector needs a GPU that can
-    run the engine."""
+    """Returns {"layers": the JSON of TensorRT's engine inspector, "reason": ""}, or {"layers": None, "reason": why it
+    cannot be read}. The inspector needs a GPU that can run the engine."""
     if not has_gpu():
         return {"layers": None, "reason": "the engine inspector needs a GPU, and this machine has no GPU"}
     engine = session.trt.Runtime(session.logger).deserialize_cuda_engine(plan)

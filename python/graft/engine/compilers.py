@@ -34,8 +34,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dict[str, Any]:
-    """Returns path and version of the first program that is new enough. Where none is, the path is empty and `too_old`
-    is the first program that is too old."""
+    """Returns `path` and `version` of the first program that exists and has at least the version `minimum`. If no
+    program has, `path` is empty, and `too_old` is the path of the first program that exists."""
     too_old: dict[str, Any] = {}
     for program in programs:
         path = shutil.which(program) if program else None
@@ -48,7 +48,8 @@ def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dic
 
 
 def compiler() -> dict[str, Any]:
-    """Returns the C++ compiler that CMake uses. CMake looks for no other compiler where this one is too old."""
+    """Returns the C++ compiler that CMake uses, as first_of() returns a program; `unknown` is the path of a compiler
+    that is neither GCC nor Clang. CMake tries no other compiler if this one is too old."""
     # CMake accepts CXX with arguments. After a launcher, as in "ccache g++", the compiler is the last word that is a
     # program.
     named = reversed(shlex.split(os.environ.get("CXX", "")))
@@ -63,7 +64,8 @@ def compiler() -> dict[str, Any]:
 
 
 def build_tool() -> dict[str, Any]:
-    """Returns the build tool of the generator that CMake uses, and the command that installs it."""
+    """Returns the build tool of CMake's default generator, Make or Ninja, as first_of() returns a program. `install` is
+    the command that installs the tool."""
     with_ninja = "Ninja" in os.environ.get("CMAKE_GENERATOR", "")
     # The names that CMake looks for; ninja-build is the name in Fedora's package.
     found = first_of(["ninja-build", "ninja", "samu"] if with_ninja else ["gmake", "make"], r"(\d+(?:\.\d+)+)")

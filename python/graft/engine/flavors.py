@@ -121,8 +121,8 @@ def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
 
 
 def cuda_devices() -> dict[str, Any]:
-    """Returns the GPUs that the driver lists, or the reason why there are none. Creates no CUDA context. Only workers
-    call this function."""
+    """Returns `devices`, a list with the name and the compute capability of each GPU, and `reason`, which says why the
+    list is empty. Creates no CUDA context. Only workers call this function."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -157,8 +157,8 @@ def cuda_devices() -> dict[str, Any]:
 
 
 def gpu_seems_present() -> bool:
-    """Returns whether there seems to be a GPU, by its device files and without calling the driver, which may not be
-    able to use it."""
+    """Returns whether the machine has a device file of a GPU. The driver is not called, and may be unable to use the
+    GPU."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
 
 

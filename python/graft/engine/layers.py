@@ -22,7 +22,8 @@ TYPES = DTYPE_NAMES | {"BFLOAT16": "bf16", "FP32": "f32", "FP16": "f16"}
 
 
 def read_layers(account: str) -> list[dict[str, Any]]:
-    """Returns the layers in the lines between the heading and the next empty line."""
+    """Returns the layers that TensorRT-RTX lists in a verbose message of the build: one per line, from LAYERS_HEADING
+    to the next empty line."""
     lines = account.partition(LAYERS_HEADING + "\n")[2].partition("\n\n")[0].splitlines()
     return [layer for layer in map(read_layer, lines) if layer]
 
@@ -51,7 +52,8 @@ def tensors_in(text: str) -> list[dict[str, str]]:
 
 
 def type_in(words: str) -> str:
-    """Returns Graft's name of the type in TensorRT's text, or the text where Graft has no such type."""
+    """Returns Graft's name, such as "f16", for the type in a text of TensorRT; the text itself if it contains no type
+    that Graft has."""
     return next((TYPES[word] for word in words.upper().split() if word in TYPES), words)
 
 

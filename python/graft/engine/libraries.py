@@ -107,8 +107,8 @@ def dynamic_tables(data: bytes) -> tuple[tuple[str, ...], frozenset[str], frozen
 
 
 def whole_size(head: bytes) -> int:
-    """Returns the minimum size in bytes of a 64-bit little-endian file that has all its loaded segments; 0 for other
-    files."""
+    """Returns the size in bytes that a 64-bit little-endian ELF file needs to contain all its loaded segments; 0 for
+    other files."""
     if head[:4] != ELF_MAGIC or head[4:6] != b"\x02\x01" or len(head) < 64:
         return 0
     (table,) = struct.unpack_from("<Q", head, 32)
@@ -266,8 +266,8 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
 
 
 def missing_version(path: pathlib.Path, provider: str, version: str, needing: str) -> dict[str, Any]:
-    """Returns the refusal for a missing symbol version, against which the library or one of its dependencies was
-    linked."""
+    """Returns the refusal, as refusal_by_loader does, for a library or dependency that was linked against a symbol
+    version which the installed library does not have."""
     itself = os.path.realpath(needing) == os.path.realpath(path)
     who = "it needs" if itself else f"its dependency {needing} needs"
     name = pathlib.PurePath(provider).name

@@ -71,8 +71,8 @@ def set_plugin_override(session: Session, parser: Any) -> None:
 
 
 def called(value: Any) -> Any:
-    """Returns the value, or the result of the method: the bindings have some facts as methods and others as
-    attributes."""
+    """Returns `value()` if `value` is a method, otherwise `value`: some facts are methods in one release of the
+    bindings and attributes in another."""
     return value() if callable(value) else value
 
 
@@ -127,13 +127,15 @@ GPU_CHECK = "catchCudaError"
 
 
 def without_gpu(message: str) -> str:
-    """Removes the lines about a missing GPU from an error that has another reason."""
+    """Returns an error message without its lines about a missing GPU, if a line gives another reason; otherwise
+    unchanged."""
     kept = [line for line in message.splitlines() if GPU_CHECK not in line]
     return "\n".join(kept) if any("Error Code" in line for line in kept) else message
 
 
 def messages_without_gpu(messages: list[dict[str, str]], has_reason: bool) -> list[dict[str, str]]:
-    """Removes the messages about a missing GPU if there is another reason: `has_reason`, or another error."""
+    """Returns the messages without those about a missing GPU, if `has_reason` is set or a remaining message is an
+    error; otherwise all messages."""
     kept = [each for each in messages if GPU_CHECK not in each["message"]]
     return kept if has_reason or any(each["severity"] != "warning" for each in kept) else messages
 

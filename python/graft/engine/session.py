@@ -143,8 +143,9 @@ class Session:
         )
 
     def _taken(self, path: str) -> tuple[str, str] | None:
-        """Returns why a library was refused, and what to do, if its creators are registered already. A lean runtime
-        logs no reason; a copy of a loaded library is found by its contents."""
+        """Returns the reason for the refusal and the next step, if a plugin of the refused library is registered
+        already; otherwise None. A lean runtime logs no reason; there, a copy of a loaded library is recognized by its
+        contents."""
         found = next(filter(None, map(CREATOR_EXISTS.search, reversed(self.errors))), None)
         for library, creators in self._creators_of.items():
             if found and any(name == found[1] for name, _, _ in creators):

@@ -235,7 +235,8 @@ def watch(request: dict[str, Any], environment: dict[str, str], relay: Relay, ve
 
 
 def limits_of(request: dict[str, Any]) -> tuple[float, float]:
-    """Returns the limits in seconds for opening a plugin library, and between two events."""
+    """Returns two limits in seconds: the limit for opening one plugin library, and the limit for the time between two
+    events."""
     given = request.get("time_limit")
     return (LOADING_LIMIT, QUIET_LIMITS[request["command"]]) if given is None else (given, given)
 

@@ -124,7 +124,7 @@ def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dic
 
 
 def build_once(session: Session, network: Any, ranges: dict[str, ShapeRange], question: dict[str, Any]) -> None:
-    """Builds the network with one optimization profile. Raises EngineError."""
+    """Builds the network with at most one optimization profile. Raises EngineError if TensorRT does not build it."""
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
     allow_aliased_ports(session, config, network)

@@ -33,8 +33,9 @@ def _plan(
     shape_values: tuple[tuple[int, ...], ...],
     device: str,
 ) -> Any:
-    """Returns the plan of a call. `device` is only a part of the cache key: the plan holds copies of weights from
-    attributes, which are on one device."""
+    """Returns a prepared call of the operator, graft._operators.Plan, for these attribute values, types and shapes;
+    recent plans are cached. `device` is only a part of the cache key: a plan holds copies of weights from attributes,
+    which are on one device."""
     return _operators.Plan(
         definition.name,
         definition.json(values),

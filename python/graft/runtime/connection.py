@@ -20,7 +20,7 @@ class Message(NamedTuple):
 
 
 class Connection:
-    """An end of a connection. Only one thread at a time may use it."""
+    """The local side of a socket connection. Only one thread at a time may use it."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected

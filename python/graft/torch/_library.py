@@ -87,7 +87,8 @@ def keyword(attribute: str) -> str:
 
 
 def values_of(definition: Definition, keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the values of all attributes in their order: the given keywords, and defaults for the other attributes."""
+    """Returns the values of all attributes in the order of the definition: the value in `keywords`, or else the
+    default."""
     return tuple(keywords.get(keyword(info.name), info.default) for info in definition.attributes)
 
 
@@ -230,7 +231,8 @@ def _new_strided_call(
 
 
 def _whole_vectors(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns a copy as N,H,W,C whose channels are padded to whole vectors; the padding is uninitialized."""
+    """Returns a copy of the tensor as N,H,W,C with the channels padded to a multiple of 8; the padding is
+    uninitialized."""
     n, c, h, w = tensor.shape
     padded = tensor.new_empty((n, h, w, -(-c // _VECTOR) * _VECTOR))
     padded.narrow(3, 0, c).copy_(tensor.permute(0, 2, 3, 1))
@@ -583,8 +585,9 @@ _is_grad_enabled = torch.is_grad_enabled
 
 
 def _body(registered: Registered) -> list[str]:
-    """Returns the lines of the public function. They call PyTorch's dispatcher; where no mode, transform, trace or
-    gradient needs the dispatcher, they call the CUDA kernel directly, in half of the time."""
+    """Returns the lines of the body of the operator's public Python function. They call PyTorch's dispatcher; where no
+    mode, transform, trace or gradient needs the dispatcher, they call the CUDA kernel directly, which takes half of the
+    time."""
     definition = registered.definition
     suffix = registered.suffix
     inputs = [port.name for port in definition.inputs]
@@ -628,7 +631,7 @@ def _body(registered: Registered) -> list[str]:
 
 
 def _given(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Returns the values that differ from the defaults: compiled code would pass on every value that it is given."""
+    """Returns the values that differ from the defaults, so that compiled code passes only these values."""
     return {
         name: value
         for name, value in values.items()

@@ -56,7 +56,8 @@ class ConvertPage {
 
  private:
   void mark(const report::Rewrite& rewrite);
-  /// Links each node before the conversion to the nodes after it that compute the same, and the other way round.
+  /// Links each node of the original graph to the nodes of the converted graph that compute the same values, in both
+  /// directions.
   void link_counterparts(const html::ModelPlaces& after);
   /// Returns a cell with the first node that is drawn, and a cell with `text`, which names all nodes.
   [[nodiscard]] std::vector<html::Cell> cells_of(const std::vector<NodeRef>& nodes, const std::string& text) const;

@@ -191,7 +191,7 @@ class Drawing {
   }
 
   /// Returns the best position of a slot: in line with the neighbor on the longest path, so that most of the network is
-  /// straight. A part of a line is put in line with the other parts of the same line.
+  /// straight. A slot that an edge passes is put in line with the other slots of the same edge.
   [[nodiscard]] double wanted(const Slot& slot, const Side& side) const {
     double sum = 0;
     double count = 0;

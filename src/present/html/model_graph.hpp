@@ -12,7 +12,7 @@
 
 namespace graft::html {
 
-/// The places of the nodes and tensors of a model in a report.
+/// The Place of each node and tensor of a model in a report.
 struct ModelPlaces {
   /// The places of all nodes in the order of ModelGraph::for_each_node; nothing for a node that is not drawn.
   std::vector<std::optional<Place>> nodes;

@@ -24,8 +24,8 @@ namespace graft::present {
 /// Returns a row for each check of the engine.
 [[nodiscard]] Table checks_table(const report::AutoReport& report);
 
-/// Returns the commands to run next: those that explain a negative result and continue from there, and the comparison
-/// of the user's own plugins with the CPU.
+/// Returns the commands to run next: commands that explain a negative result and continue from there, and the command
+/// that compares the results of the user's own plugins with the CPU.
 [[nodiscard]] std::vector<report::NextCommand> next_commands(const report::AutoReport& report);
 
 }  // namespace graft::present

@@ -23,7 +23,7 @@ std::string nodes_text(const report::Rewrite& rewrite, bool all) {
   return all ? fmt::format("{}", fmt::join(rewrite.replaced(), ", ")) : rewrite.replaced_text();
 }
 
-/// A line for one rewrite, or for several with the same replacement and the same number of replaced things.
+/// A line for one rewrite, or for several rewrites with the same replacement and the same number of replaced nodes.
 struct Line {
   std::string text;
   std::string replacement;
@@ -106,8 +106,8 @@ std::string count_of_proofs(const report::RewriteReport& report) {
                      count_text(report.proofs_alike, "rewrite that differs", "rewrites that differ"));
 }
 
-/// Returns the operators of the nodes in the function that a node calls, and in those that this function calls; empty
-/// for a node that calls none.
+/// Returns the operators of all nodes in the function that a node calls, and in the functions that this function calls;
+/// empty for a node that calls no function.
 std::set<std::string> operators_in_body(const std::vector<report::ModelFunction>& functions, const NodeRef& call) {
   std::set<std::string> operators;
   std::vector<std::pair<std::string, std::string>> waiting = {{call.domain, call.op}};

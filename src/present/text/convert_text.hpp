@@ -24,17 +24,18 @@ namespace graft::present {
 /// same reason share a line, unless `verbose`.
 [[nodiscard]] Table choices_table(const report::RewriteReport& report, bool verbose);
 
-/// Returns the rewrites that one pass made, and those that were rejected; empty if there are neither.
+/// Returns the rewrites that one pass applied and the rewrites of this pass that were rejected; an empty table if there
+/// are neither.
 [[nodiscard]] Table explanation_table(const report::RewriteReport& report, const report::PassSummary& pass);
-/// Returns the places that patterns nearly matched, in the order of the report. Unless `verbose`, only the nearest
-/// place of each of at most 8 patterns is listed, if the pattern is from a user's library or at least half of its nodes
-/// matched; the other places are counted.
+/// Returns the near misses of patterns, in the order of the report. Unless `verbose`, only the first near miss of each
+/// of at most 8 patterns is listed, and only if the pattern is from a user's library or at least half of its nodes
+/// matched; the other near misses are counted.
 [[nodiscard]] Table near_misses_table(const report::RewriteReport& report, bool verbose);
 
 /// Returns the outcome of each rule, with its reason and notes if `explained`.
 [[nodiscard]] Table rules_table(const report::RewriteReport& report, bool explained);
 
-/// Returns a message for each rule that is not optional and matched nothing or was not applied at every place.
+/// Returns a message for each rule that is not optional and matched nothing or was not applied at every match.
 [[nodiscard]] std::vector<std::string> rule_errors(const report::RewriteReport& report);
 
 /// Returns the nodes with this verdict. Nodes with the same operator and reason share a row.

@@ -158,7 +158,8 @@ std::string replaced_operators(const report::Fusion& fusion) {
   return fmt::format("{} and {} more", fmt::join(operators, ", "), all - few);
 }
 
-/// Returns a row for each kind of fusion: the number of its places, the nodes, and the operator that replaces them.
+/// Returns a row for each kind of fusion: the number of these fusions, the nodes that each replaces, and the operator
+/// that replaces them.
 Table fusions_table(const std::vector<report::Fusion>& fusions) {
   std::vector<std::pair<std::string, std::size_t>> kinds;
   for (const report::Fusion& fusion : fusions) {

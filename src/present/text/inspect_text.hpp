@@ -27,11 +27,12 @@ namespace graft::present {
 /// node is listed.
 [[nodiscard]] Listing inspect_text(const report::InspectReport& report, bool all);
 
-/// Returns a warning for each node for which TensorRT creates a plugin with other values than those in the model.
+/// Returns a warning for each node that runs as a plugin with a known problem (NodeSupport::cause).
 [[nodiscard]] std::vector<std::string> plugin_warnings(const report::InspectReport& report);
 
-/// Returns who judged the model. After a probe also the reduced parts that were written or left out, the nodes that
-/// were not judged, and the counts of parses, builds and processes.
+/// Returns whether TensorRT or the rules judged the model. After a probe, also returns the files of failing parts, the
+/// parts that were not written, the number of nodes that were not judged, and the counts of parses, builds and
+/// processes.
 [[nodiscard]] Listing probe_text(const report::InspectReport& report);
 
 /// Returns why --reduce writes nothing to `file`.

@@ -19,7 +19,7 @@ namespace graft::present {
 /// Returns why the limit is not met or the check does not accept the model.
 [[nodiscard]] std::string missed_limit_text(const report::QuantizeReport& report);
 
-/// The number of places where an improvement of --improve changed the network.
+/// The number of changes that one improvement of --improve made to the network.
 struct AppliedImprovement {
   const char* done;  ///< "equalized"
   std::size_t count = 0;

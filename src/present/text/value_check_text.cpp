@@ -10,7 +10,8 @@
 namespace graft::present {
 namespace {
 
-/// Returns the limit of the outputs if it is a signal-to-noise ratio; otherwise empty.
+/// Returns a clause with the required signal-to-noise ratio, "; each output needs 20 dB", or an empty string if the
+/// tolerance is not a signal-to-noise ratio.
 std::string allowed_by(const report::ValueCheck& check) {
   for (const report::ComparedOutput& output : check.report->outputs) {
     if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);

@@ -50,7 +50,7 @@ onnx::TensorData in_type(const onnx::TensorData& tensor, onnx::ElementType type)
   return onnx::TensorData::from_numbers(type, tensor.dims, *tensor.numbers());
 }
 
-/// A model in the form in which it is sent to the process of ONNX Runtime.
+/// A model as it is sent to the process of ONNX Runtime, after the rewrites that ONNX Runtime needs.
 struct ForOnnxruntime {
   onnx::Model model;
   NarrowTypes narrow;

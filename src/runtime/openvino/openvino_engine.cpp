@@ -76,8 +76,8 @@ void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   if (tensor.type == onnx::ElementType::u32) check(std::uint32_t{});
 }
 
-/// Returns an OpenVINO tensor of the same bytes. Copies them only if they are not aligned as OpenVINO and Graft's
-/// kernels require.
+/// Returns an OpenVINO tensor with the same elements, which shares the memory. Copies the elements only if they are not
+/// aligned as OpenVINO and Graft's kernels require.
 ov::Tensor wrap(const onnx::TensorData& tensor) {
   const ov::element::Type type = to_openvino(tensor.type);
   const ov::Shape shape(tensor.dims.begin(), tensor.dims.end());

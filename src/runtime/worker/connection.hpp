@@ -19,8 +19,8 @@ struct Message {
   Descriptor attached;  ///< A descriptor that was sent with the message; most messages have none.
 };
 
-/// An end of a connection. It uses a socket instead of pipes, because a socket can transfer descriptors, and because
-/// writing to a closed peer is an error instead of a signal.
+/// The local side of a connection. It uses a socket instead of pipes, because a socket can transfer descriptors, and
+/// because writing to a closed peer is an error instead of a signal.
 class Connection {
  public:
   /// The largest size of a body in bytes. A message that declares a larger body is treated as damaged.

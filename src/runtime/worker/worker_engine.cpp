@@ -141,7 +141,7 @@ class Worker {
     return connect(std::move(ours));
   }
 
-  /// Returns this process's end of a connection to the worker, with a limit on each wait.
+  /// Returns a connection to the worker over this socket, with a limit on each wait.
   [[nodiscard]] Connection connect(Descriptor socket) {
     return Connection(std::move(socket), [this] { return process_.begin_wait(); });
   }
