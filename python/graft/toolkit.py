@@ -169,8 +169,8 @@ def inspect(
         suggested shapes if `shapes` has none, and uses the rules if TensorRT is not installed or `release` is set;
         result.probe and result.not_asked show which of the two judged. `rule` does not run TensorRT. `parser` runs
         TensorRT's parser, and `builder` runs TensorRT's parser and builder.
-    convert: inspect the model that graft.convert writes, without proofs.
-    release: judge by the rules of this release, one of graft.releases(), which need not be installed: "rtx-1.5",
+    convert: whether to inspect the model that graft.convert writes, without proofs, instead of the given model.
+    release: the release whose rules judge the nodes, one of graft.releases(); it need not be installed: "rtx-1.5",
         "tensorrt-10.13". Empty: the newest TensorRT-RTX that was measured.
     trial_seconds: seconds after which a parse or a build counts as hanging.
     max_builds: maximum number of builds.
@@ -220,24 +220,24 @@ def convert(
     release: the target release of TensorRT, one of graft.releases(): nodes that this release is known to compute
         wrongly are rewritten. Empty: no particular release.
     rules: a YAML file with your own rewrites (docs/guide/rules.md).
-    unroll: the most nodes that one Loop or Scan with a known number of iterations becomes, a copy of its body for each
-        iteration; 0: all of them stay.
-    quantized: what becomes of values that the model rounds to u8, or to i8 with a zero point, which TensorRT does not
-        have. `exact` computes the same rounding in f32; `symmetric` rounds to i8 with the zero point 0 and the same
+    unroll: maximum number of nodes that replace one Loop or Scan with a known number of iterations, whose body is
+        copied for each iteration; 0: no Loop and no Scan is replaced.
+    quantized: the rounding of values that the model rounds to u8, or to i8 with a zero point, which TensorRT does not
+        support. `exact` computes the same rounding in f32; `symmetric` rounds to i8 with the zero point 0 and the same
         range, whose larger steps change the results.
     prove: False applies rewrites without proofs and without running a model.
-    prove_each: prove also rewrites that differ from a proven rewrite only in the values of weights.
+    prove_each: whether to prove also rewrites that differ from a proven rewrite only in the values of weights.
     functions: False leaves out the ONNX functions of Graft's nodes, which TensorRT's own parser prefers to plugins;
         such a model needs the plugin library, and other runtimes cannot run it.
     engine: the CPU engine that runs the proofs: `openvino`; `onnxruntime`; `both`, where a rewrite on which the two
         engines disagree is not proven; `auto`, which repeats the proofs in openvino and checks a sample of them in
         onnxruntime.
-    check: compare the outputs of the result with those of the model, as graft.verify does, and parse and build the
-        result with the installed TensorRT, in a child process that may crash. result.verified has the verdict, or
-        result.not_verified the reason why nothing was compared: without prove, with rules, or where nothing was
-        rewritten. result.runs is whether TensorRT built the result, and result.check has TensorRT's messages. If TensorRT
-        is not installed or `release` is set, the rules judge and result.not_checked has the reason. False skips both
-        checks.
+    check: whether to compare the outputs of the result with those of the model, as graft.verify does, and to parse
+        and build the result with the installed TensorRT, in a child process that may crash. result.verified is the
+        verdict of the comparison; if nothing was compared (without prove, with rules, or where nothing was rewritten),
+        result.not_verified is the reason. result.runs says whether TensorRT built the result, and result.check has
+        TensorRT's messages. If TensorRT is not installed or `release` is set, the rules judge, and result.not_checked
+        is the reason.
     max_seconds, shapes, targets, plugin_libraries, tensorrt: the arguments of graft.inspect, for the check.
 
     Raises graft.Error for an unknown pass or release, rules that cannot be read, and an inconsistent model;
@@ -280,7 +280,7 @@ def verify(
     ranges: ranges of synthetic inputs: {"image": (0, 255)}.
     relative, absolute: tolerance of each element, in place of the tolerance for rounding errors.
     snr_db: minimum signal to noise ratio of each output in dB, in place of a tolerance.
-    own_kernels: run the candidate's Graft operators by their own CPU kernels instead of their ONNX functions.
+    own_kernels: whether the candidate's Graft operators run by their own CPU kernels instead of their ONNX functions.
     engine: the CPU engine that runs both models: `openvino`; `onnxruntime`, which cannot run own kernels; `both`, where
         the verdict is `disputed` if the engines compute one of the models differently; `auto`, which is onnxruntime,
         and openvino for models that onnxruntime refuses or is known to compute wrongly. `ran_in` and `left_out` of the
@@ -370,7 +370,7 @@ def quantize(
     shapes: shapes of synthetic inputs, without a dynamic dimension; f16 and bf16 only.
     keep: nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
     only: the only nodes that may leave f32: patterns as in `keep`.
-    typed_io: inputs and outputs also have the type, instead of f32; f16 and bf16 only.
+    typed_io: whether inputs and outputs have the type `precision` too, instead of f32; f16 and bf16 only.
     limit_db: minimum signal to noise ratio of each output in dB; nodes stay in f32 until it is met. None: 40 dB in f16
         and 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where none does.
 
@@ -461,7 +461,8 @@ def build(
     formats: the type and the memory layouts that an input or output of the engine may have:
         {"image": ("f16", ["hwc8", "linear"])}; "" keeps the model's type.
     timing_cache: a file that is read and extended; several builds may share it. Not with TensorRT-RTX.
-    plugins: False: TensorRT builds Graft's nodes from native layers, using their ONNX functions.
+    plugins: whether Graft's nodes run as plugins. False: TensorRT builds them from native layers, using their ONNX
+        functions.
     plugin_libraries: plugin libraries to load in addition to Graft's own.
     tensorrt: the TensorRT to build with: `auto`, `rtx` or `full`.
     time_limit: seconds without progress after which a build counts as hanging; None: 3600.
@@ -590,10 +591,10 @@ def cut(
     result.tails describes the post-processing of a detector: the tensors of boxes and scores, and the thresholds.
 
     judge, max_seconds, shapes, targets, plugin_libraries, tensorrt: see graft.inspect.
-    plugins: False: nodes of ONNX's operators that graft.build runs as Graft's plugins, for example NonZero in
-        TensorRT-RTX, go to the host as well.
-    verify: run both halves and the whole network, and compare the outputs; result.verified has the verdict.
-    engine: the CPU engine that runs them, see graft.verify.
+    plugins: whether nodes of ONNX operators that graft.build runs as Graft's plugins, for example NonZero in
+        TensorRT-RTX, stay in the half for TensorRT. False: they run on the host.
+    verify: whether to run both halves and the whole network and to compare the outputs; result.verified is the verdict.
+    engine: the CPU engine of this comparison, see graft.verify.
 
     Returns None where no node is known to fail. Raises graft.Error (answer_is_no) where no half would compute anything
     in TensorRT, and the errors of graft.inspect and graft.verify.
@@ -649,7 +650,7 @@ class Session:
 
     model: a model, or a graft.CutNetwork, whose halves run one after the other.
     threads: number of threads; 0: one for each core of the machine.
-    own_kernels: run Graft's operators by their own CPU kernels instead of their ONNX functions.
+    own_kernels: whether Graft's operators run by their own CPU kernels instead of their ONNX functions.
     engine: the CPU engine that runs the model, see graft.verify; a dispute raises graft.Error (answer_is_no).
 
     progress, cancel: for reading and compiling the model; the token also cancels a run.
