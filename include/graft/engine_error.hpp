@@ -14,7 +14,8 @@ struct EngineFailure {
   std::string message = {};  ///< The error and its place: file, node, option.
   std::string next_step = {};  ///< The action for the user; may be empty.
   std::string library = {};    ///< The plugin library that caused the failure; empty where no library did.
-  /// Why `library` cannot be loaded: "no_file", "architecture", "dependency" ... (python/graft/engine/README.md).
+  /// The reason why `library` cannot be loaded, such as "no_file", "architecture" or "dependency";
+  /// python/graft/engine/README.md lists all reasons. Empty for other failures.
   std::string cause = {};
   std::string facts = "{}";  ///< All other facts as a JSON object: the parser's `errors`, the `signal` of a crash ...
 };

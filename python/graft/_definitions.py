@@ -41,7 +41,8 @@ class Attribute:
         return self.default is None
 
     def convert(self, function: str, value: Any) -> Any:
-        """Returns the value in the type of the attribute, a list as a tuple. Raises TypeError naming the attribute."""
+        """Returns the value converted to the type of the attribute; a list becomes a tuple. Raises TypeError naming the
+        attribute for a value that cannot be converted."""
         try:
             return _CONVERSIONS[self.type](value)
         except TypeError:
@@ -115,8 +116,8 @@ class Definition:
         return not any(port.is_variadic or port.is_shape for port in self.inputs)
 
     def output_dtypes(self, dtypes: Sequence[str], ports: Sequence[int]) -> list[str]:
-        """Returns the types of the outputs for input tensors of the types `dtypes` at the ports `ports`. Raises
-        ValueError for types that the operator does not support together."""
+        """Returns the output types for input tensors of the types `dtypes`; `ports[i]` is the index of the port of
+        tensor i. Raises ValueError for types that the operator does not support together."""
         for row in self.rows:
             if all(row[port] == dtype for port, dtype in zip(ports, dtypes)):
                 return list(row[len(self.inputs) :])
@@ -125,8 +126,8 @@ class Definition:
         raise ValueError(f"{self.function} does not support the types {found}; the supported combinations are {rows}")
 
     def convert(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Returns the values of all attributes in their types; `values` are in the order of `attributes` and `numbers`.
-        Raises TypeError naming the attribute."""
+        """Returns the values of all attributes, converted to their types; `values` are in the order of `attributes` and
+        `numbers`. Raises TypeError naming the attribute for a value that cannot be converted."""
         attributes = (*self.attributes, *self.numbers)
         return tuple(info.convert(self.function, value) for info, value in zip(attributes, values))
 

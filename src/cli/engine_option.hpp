@@ -12,7 +12,7 @@ inline constexpr auto default_engine_name = "auto";
 
 void add_engine_option(Command& command, std::string& engine);
 
-/// Returns the engine of a value of --engine.
+/// Returns the CPU engine that a value of --engine names.
 [[nodiscard]] toolkit::CpuEngine engine_of(const std::string& name);
 
 }  // namespace graft::cli

@@ -58,7 +58,7 @@ struct Pair {
   toolkit::ModelFiles candidate;
 };
 
-/// Returns the files. A .caffemodel belongs to the network before it.
+/// Returns the files of both models. A .caffemodel belongs to the network before it on the command line.
 Pair pair_of(const VerifyArguments& arguments) {
   std::vector<toolkit::ModelFiles> models;
   for (const std::string& file : arguments.files) {

@@ -70,7 +70,7 @@ class ArchiveReader {
   void operator()(Values&... values) {
     (read(values), ...);
   }
-  /// Throws Error (internal) if bytes are left.
+  /// Throws Error (internal) if the reader has not read all bytes.
   void check_end() const {
     if (!rest_.empty()) fail();
   }

@@ -119,7 +119,7 @@ onnx::Bytes to_f32(const onnx::Bytes& doubles) {
                   place, element, input.name(), to_string(type), to_string(type)));
 }
 
-/// Throws Error for a finite element that became infinite.
+/// Throws Error if a finite element of `from` became infinite in `to`.
 void check_finite(const onnx::TensorData& from, const onnx::TensorData& to, const Input& input,
                   const std::string& place) {
   const std::optional<std::vector<double>> before = from.numbers();

@@ -22,7 +22,8 @@ std::optional<std::int64_t> fixed_first(const Port& port) {
   return is_fixed ? std::optional(port.shape->front().value()) : std::nullopt;
 }
 
-/// Returns the first dimension; the larger one if two models fix it.
+/// Returns the first dimension of an input if it is fixed, or the larger one if it is fixed in both models of a
+/// comparison; nothing if it is dynamic.
 std::optional<std::int64_t> fixed_first(const Input& input) {
   return std::max(fixed_first(input.port), input.candidate ? fixed_first(*input.candidate) : std::nullopt);
 }

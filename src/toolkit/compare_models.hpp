@@ -16,7 +16,8 @@ namespace graft::toolkit {
 /// and for options that exclude each other.
 [[nodiscard]] graft::verify::VerifyOptions engine_options(const VerifyOptions& given);
 
-/// Reads the data of the public options for the inputs of both models, and returns how they were converted.
+/// Reads the data of the public options into `options`, for the inputs of both models. Returns a note for each
+/// conversion of the data.
 [[nodiscard]] std::vector<std::string> read_given_data(const VerifyOptions& given, const graft::onnx::Model& reference,
                                                        const graft::onnx::Model& candidate,
                                                        graft::verify::VerifyOptions& options);

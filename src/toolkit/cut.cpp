@@ -68,8 +68,8 @@ class HalvesEngine final : public runtime::Engine {
   std::string& host_engine_;
 };
 
-/// Returns the ids of the nodes that TensorRT does not run or computes wrongly. Without plugins these include nodes of
-/// ONNX's operators that `build` runs as Graft's plugins.
+/// Returns the ids of the nodes that TensorRT does not run or computes wrongly. If `plugins` is false, they include the
+/// nodes of ONNX operators that `build` runs as Graft's plugins.
 std::set<std::string, std::less<>> failing(const std::vector<report::NodeSupport>& nodes, bool plugins) {
   std::set<std::string, std::less<>> ids;
   for (const report::NodeSupport& node : nodes) {

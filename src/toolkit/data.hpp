@@ -19,13 +19,14 @@ struct GivenData {
   [[nodiscard]] bool empty() const { return files.empty() && tensors.empty(); }
 };
 
-/// Throws Error for both files and tensors, and for a recipe without files.
+/// Throws Error if both files and tensors are given, and for a recipe without files. `setting` names the data in the
+/// message.
 void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setting);
 
 /// Finds the data for the inputs; only headers of files are read.
 [[nodiscard]] data::Columns open_columns(const GivenData& given, const data::Inputs& inputs);
 
-/// Reads the data for a few runs.
+/// Reads the data as data::read_runs does.
 [[nodiscard]] data::Runs read_runs(const GivenData& given, const data::Inputs& inputs);
 
 /// Reads data for these inputs, and divides them into runs as the public read_data does.

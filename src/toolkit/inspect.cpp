@@ -80,8 +80,8 @@ void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::stri
 }
 
 /// Corrects the verdicts by the rules on the converted model. If the original runs by rule except for lowered nodes,
-/// these stay lowered only if no rule is against the converted model. If the original does not run, its failing nodes
-/// become lowered if no rule is against the converted model.
+/// these nodes stay lowered only if no rule predicts a problem in the converted model. If the original does not run,
+/// its failing nodes become lowered if no rule predicts a problem in the converted model.
 void judge_converted(const onnx::Model& converted, const inspect::Release& release,
                      std::vector<report::NodeSupport>& nodes) {
   const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const report::NodeSupport& node) {

@@ -232,7 +232,8 @@ NodeMember member_of(const std::string& attribute, const std::string& member, co
   return made;
 }
 
-/// The members for the node's attributes, and the names of attributes that no operator has.
+/// The members for the node's attributes, and the names of the attributes whose types operators of Graft do not
+/// support.
 struct NodeMembers {
   std::vector<NodeMember> members;
   std::vector<std::string> left_out;

@@ -32,7 +32,7 @@ struct Variant {
 /// The members that every definition must have. `types()` returns an array of the TypeConstraint that its ports name.
 /// docs/guide/operator_definition.md explains a definition line by line.
 ///
-/// Optional members. A member of such a name that cannot be called as written here does not compile:
+/// A definition may also have the members below. One of them with another signature than written does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const  whether a row fits the attributes and ranks;
 ///                                                                         -1: a rank that is not known yet
 ///   Status check(const Problem&) const                                    checks ranks and sizes at run time; with
@@ -57,7 +57,7 @@ struct Variant {
 /// A size that depends on data is a data_size() in the shapes that infer_shapes returns, and has a size_output() among
 /// the ports.
 ///
-/// A definition with optional inputs has both of these. Every other member that takes a Problem then sees all inputs:
+/// A definition with optional inputs must have both members below. Every other member with a Problem sees all inputs:
 ///   TensorDesc constant(std::size_t port, std::span<const TensorDesc> given) const      describes a left-out input
 ///   void fill_constant(std::size_t port, const TensorDesc&, std::byte* bytes) const     writes its data
 template <class D>

@@ -171,7 +171,7 @@ struct CutReport : CutHalves {
   std::string host_engine = {};
   std::string host_refused = {};
 
-  /// Returns the verdict with an underscore: "nothing_compared".
+  /// Returns the verdict as JSON has it, with underscores, such as "nothing_compared"; nothing if there is no verdict.
   [[nodiscard]] std::optional<std::string> verdict_key() const {
     if (!verdict) return std::nullopt;
     return *verdict == Verdict::nothing_compared ? "nothing_compared" : to_string(*verdict);

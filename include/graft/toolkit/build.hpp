@@ -66,7 +66,8 @@ struct BuildOptions {
   MemoryLimits memory = {};
   std::optional<int> optimization_level = {};  ///< The builder's optimization level, 0 to 5; TensorRT's own if not set.
   std::map<std::string, PortFormat> formats = {};  ///< Formats by the name of an input or output.
-  /// A file that is read and extended; several builds may share it. Not with TensorRT-RTX.
+  /// TensorRT's timing cache: a file that the build reads and extends. Several builds may share it. Not allowed with
+  /// TensorRT-RTX.
   std::filesystem::path timing_cache = {};
   bool tf32 = false;                  ///< Allow TF32 in f32 layers: a mantissa of 10 bits.
   bool version_compatible = false;    ///< Allow later versions of TensorRT to load the engine.

@@ -80,7 +80,7 @@ struct CutFiles {
   std::filesystem::path host;
 };
 
-/// Returns the files that `save` writes for the file of the half for TensorRT.
+/// Returns the paths that `save` writes if the half for TensorRT is written to `file`. Writes nothing.
 [[nodiscard]] GRAFT_API CutFiles cut_files(const std::filesystem::path& file);
 
 /// Writes the half for TensorRT to `file`, and next to it the other half and the file that names both: "detector.onnx",

@@ -190,7 +190,7 @@ class CudaBench:
 
 
 def seconds_of(call: Callable[[], Any]) -> float:
-    """Returns the seconds of one run, including the work that is done only in a first run."""
+    """Returns the seconds that one call takes, including work that is done only in a first call."""
     begun = time.perf_counter()
     call()
     torch.cuda.synchronize()

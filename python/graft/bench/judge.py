@@ -89,8 +89,8 @@ def same_problem(a: Row, b: Row) -> bool:
 
 
 def speed_beside_peers(row: Row) -> tuple[float, str] | None:
-    """Returns the time of the fastest peer divided by the operator's, both with a cold cache, and the name of this
-    peer; None where no peer was timed."""
+    """Returns the time of the fastest peer divided by the time of the operator, both with a cold cache, and the name of
+    this peer; None where no peer was timed."""
     peers = {name: peer["us"] for name, peer in row["peers"].items() if "us" in peer}
     if "us" not in row or not peers:
         return None

@@ -214,7 +214,8 @@ def run_build(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def builder_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Returns the builder's options, checked as far as possible without TensorRT. Raises EngineError."""
+    """Returns the builder's options by name, checked as far as possible without TensorRT. Raises EngineError for a
+    malformed option, and for an option without another option that it needs."""
     parse_formats(named("--input-format"), arguments.input_format)
     parse_formats(named("--output-format"), arguments.output_format)
     names = (*FLAGS, "tf32", "embed_plugins", "optimization_level", "dla", "profiling_verbosity")

@@ -667,7 +667,7 @@ def _register(definition: Definition, namespace: str, library: Any) -> Any:
     globals()[f"_defaults_{suffix}"] = {keyword(i.name): i.default for i in definition.attributes if not i.required}
     globals()[f"_transformed_{suffix}"] = _transformed(registered)
     globals()[f"_operator_{suffix}"] = registered.overload
-    doc = "Gradients: " + ((registered.gradient and registered.gradient.__doc__) or "none.")
+    doc = (registered.gradient and registered.gradient.__doc__) or "The operator has no gradient."
     function = make_function(definition, "", _body(registered), globals(), f"{NAMESPACE}.torch", doc)
     return _FUNCTIONS.setdefault(registered, function)
 

@@ -21,7 +21,7 @@ using Type = html::Column::Type;
 using Number = std::optional<double>;
 using report::CaseTimes;
 using report::OperatorTimes;
-/// A figure of Graft or of a peer.
+/// A pointer to the member of PeerTimes that holds one figure, for example the cold time.
 using Figure = report::PeerTimes::Figure report::PeerTimes::*;
 
 constexpr const char* good = "good";

@@ -251,7 +251,7 @@ Out in_i32(const Out& integers) {
   return std::make_shared<ov::op::v0::Convert>(integers, ov::element::i32);
 }
 
-/// Returns the first tensor after a guard that checks all of the tensors; its type does not change.
+/// Inserts a node with this guard, which checks all tensors, and returns its output: the first tensor in its own type.
 Out guarded(const ov::OutputVector& tensors, Guard guard) {
   ov::OutputVector inputs;
   for (const Out& tensor : tensors) inputs.push_back(in_i32(tensor));
@@ -279,7 +279,7 @@ std::optional<std::vector<std::int64_t>> indexed_axes(const ov::Node& node, cons
   return axis == nullptr ? std::nullopt : std::optional(axis->cast_vector<std::int64_t>());
 }
 
-/// Returns whether the indices are constants that lie inside a tensor of known size.
+/// Returns whether the indices are constants within the bounds of the indexed tensor, whose size must be known.
 bool has_safe_indices(const ov::Node& node) {
   const auto indices = ov::as_type_ptr<ov::op::v0::Constant>(node.get_input_node_shared_ptr(1));
   const ov::PartialShape& shape = node.get_input_partial_shape(0);

@@ -60,7 +60,7 @@ Out number(float value, const Out& like) {
   return ov::op::v0::Constant::create(type, {}, {value})->output(0);
 }
 
-/// Compares x with itself. OpenVINO does not fold IsNaN.
+/// Returns x != x, which is true for NaN only. It replaces IsNaN because OpenVINO does not fold IsNaN.
 Out is_nan(const Out& x) { return std::make_shared<ov::op::v1::NotEqual>(x, x); }
 
 Out select(const Out& condition, const Out& then, const Out& otherwise) {
@@ -146,8 +146,8 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
   return std::nullopt;
 }
 
-/// Returns the comparison with exchanged operands. With AVX-512 the plugin computes a > b as not (a <= b), which is
-/// true for NaN, but it computes b < a directly.
+/// Returns Greater and GreaterEqual as Less and LessEqual with exchanged operands; nothing for other nodes. With
+/// AVX-512 the plugin computes a > b as not (a <= b), which is true for NaN, but it computes b < a directly.
 std::optional<Out> ordered_comparison(const ov::Node& node) {
   if (ov::is_type<ov::op::v1::Greater>(&node)) {
     return std::make_shared<ov::op::v1::Less>(node.input_value(1), node.input_value(0));
