@@ -63,8 +63,8 @@ void check_16_bits(const QuantizeOptions& options) {
   }
 }
 
-/// Throws Error if the options have neither data nor a calibration cache, a cache and options that determine scales, or a
-/// cache without data and options that judge the result.
+/// Throws Error if the options have neither data nor a calibration cache, a cache and options that determine scales, or
+/// a cache without data and options that judge the result.
 void check_scales(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
   const bool has_any_data = has_any(options);
