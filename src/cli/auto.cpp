@@ -45,7 +45,7 @@ struct AutoArguments {
   std::vector<std::string> words;  ///< The command line after the name of the command.
 };
 
-/// Throws Error for an option of the quantization without --precision.
+/// Throws Error if an option of the quantization is given without --precision.
 void check_has_precision(const AutoArguments& arguments) {
   const toolkit::QuantizeOptions& quantize = arguments.quantize;
   const auto refuse = [](bool is_given, const char* option) {

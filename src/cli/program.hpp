@@ -42,7 +42,7 @@ class Program {
   /// instead. An Error that `how` throws ends the program like an Error of the command.
   void translate(const std::string& command, std::function<std::vector<std::string>(std::vector<std::string>)> how);
 
-  /// Returns the definitions of the commands.
+  /// Returns the definitions of all commands and their options.
   [[nodiscard]] const CLI::App& app() const { return *app_; }
 
   /// Parses the command line and runs the command. Every error becomes one message and an exit code.

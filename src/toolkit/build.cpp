@@ -171,9 +171,9 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns an error about missing ranges whose example has suggested ranges, with which the model can be computed,
-/// instead of the example of the engine driver. If no such ranges are suggested, the message has no example. Returns
-/// other errors, and errors for Python, whose example is an argument, unchanged.
+/// Returns an error about missing ranges with suggested ranges as its example, instead of the example of the engine
+/// driver. The example is removed if shape inference accepts no suggested ranges. Returns all other errors unchanged,
+/// and errors for Python, whose example is an argument.
 EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
   EngineFailure failure = error.failure();
   const std::string_view name = setting_name(Setting::shape_ranges);

@@ -26,12 +26,12 @@ std::string engine_option(CpuEngine engine) {
   return "";
 }
 
-/// Returns the option with a path, or nothing for an empty path.
+/// Returns the option and the path for a command line, or an empty string for an empty path.
 std::string path_option(std::string_view option, const std::filesystem::path& path) {
   return path.empty() ? "" : fmt::format(" {} {}", option, shell_path(path));
 }
 
-/// Returns the option once for each value.
+/// Returns the option for a command line, once for each value.
 std::string repeated_option(std::string_view option, const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += fmt::format(" {} {}", option, shell_argument(value));
@@ -47,7 +47,7 @@ std::string number_option(std::string_view option, const std::optional<Number>& 
   return number ? fmt::format(" {} {}", option, *number) : "";
 }
 
-/// Returns the options that choose the rewrites and their proofs.
+/// Returns the command-line options that choose the rewrites and their proofs.
 std::string rewrite_options(const report::ConvertOptions& options) {
   std::string text;
   if (!options.rules.empty()) text += " --rules " + shell_path(options.rules);
@@ -66,7 +66,7 @@ std::string rewrite_options(const report::ConvertOptions& options) {
   return text;
 }
 
-/// Returns the options that limit the runs of TensorRT.
+/// Returns the command-line options that limit the runs of TensorRT.
 std::string budget_options(const ProbeBudget& budget) {
   const ProbeBudget usual;
   std::string text;
@@ -76,7 +76,7 @@ std::string budget_options(const ProbeBudget& budget) {
   return text;
 }
 
-/// Returns the options that only int8 and f8 have.
+/// Returns the command-line options that apply only to int8 and f8.
 std::string int8_options(const Int8Options& options) {
   std::string text;
   if (options.samples != 0) text += fmt::format(" --samples {}", options.samples);

@@ -13,7 +13,7 @@ namespace graft::present {
 /// Returns a summary: "12 nodes in f16, 3 kept in f32, 4 casts, 1.2 MB of weights (2.4 MB before)"; for int8 and f8 the
 /// number of quantized, fused and kept nodes, of rounded tensors, and the size of the weights.
 [[nodiscard]] std::string quantize_summary(const report::QuantizeReport& report);
-/// Returns the nodes that do not have the type, or all nodes and tensors if `explain`, followed by notes, outputs and
+/// Returns the nodes without the requested type, or all nodes and tensors if `explain`, followed by notes, outputs and
 /// the user's metric.
 [[nodiscard]] Listing quantize_text(const report::QuantizeReport& report, bool explain);
 /// Returns why the limit is not met or the check does not accept the model.
