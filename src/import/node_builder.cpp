@@ -15,8 +15,8 @@
 namespace graft {
 namespace {
 
-/// Calls `f` with the positions in the source and in the target for each combination of indices of the axes that are
-/// not in `left_out`.
+/// Calls `f(source, target)` for each combination of indices of the axes that are not in `left_out`, with the offsets,
+/// in elements, in the source and in the target tensor. Dimension i of the target has the size dims[i].
 template <class F>
 void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_steps,
                     const std::vector<std::size_t>& left_out, F&& f) {
@@ -43,9 +43,10 @@ void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_ste
   }
 }
 
-/// Copies pieces of one cache line along the source's last axis. Each line is read once, and the writes form as many
-/// streams as a line has elements. Copying element by element in the target's order took 20 times as long for a filter
-/// of 512 x 512.
+/// Copies elements of `size` bytes to a tensor with the dimensions `dims`; `from_steps` contains the step in the
+/// source, in elements, along each axis of the target. Where the source is contiguous along another axis than the
+/// target, each cache line of the source is read only once: copying in the target's order took 20 times as long for a
+/// filter of 512 x 512.
 template <std::size_t size>
 void copy_permuted(const char* from, char* to, const Ints& dims, const Ints& from_steps) {
   const std::size_t last = dims.size() - 1;

@@ -24,8 +24,8 @@ using Ints = std::vector<std::int64_t>;
 /// Returns the tensor with other dimensions. Throws Error if these do not have the same number of elements.
 [[nodiscard]] onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims);
 
-/// The remaining bytes for constants that a reader computes from a few values in a file: tables of indices, boxes,
-/// cosines. All nodes of a network share the budget, so that a small file cannot exhaust the memory.
+/// The number of bytes that a reader may still use for constants that it computes from a few values in a file: tables
+/// of indices, boxes, cosines. All nodes of a network share the budget, so that a small file cannot exhaust the memory.
 struct ConstantBudget {
   static constexpr std::int64_t all = std::int64_t{32} << 20U;
   static constexpr std::int64_t largest = std::int64_t{16} << 20U;  ///< The largest size of a single constant in bytes.
@@ -49,7 +49,7 @@ class NodeBuilder {
   /// Returns the elements of a small integer tensor, even if they are computed from known shapes; nothing if they are
   /// unknown.
   [[nodiscard]] std::optional<Ints> ints_in(const onnx::Value* value) const;
-  /// Returns the elements as dimensions, even if they depend on dynamic dimensions.
+  /// Returns the elements of a small integer tensor as dimensions, which may be dynamic; nothing if they are unknown.
   [[nodiscard]] std::optional<onnx::Contents> dims_in(const onnx::Value* value) const;
 
   onnx::Value* add(const std::string& onnx_op, std::vector<onnx::Value*> inputs, const Attributes& attributes = {});
@@ -66,13 +66,13 @@ class NodeBuilder {
   onnx::Value* scalar_of(double value, onnx::ElementType type);  ///< Adds a constant scalar.
   /// Adds a Cast. Returns the value itself if it already has the type.
   onnx::Value* cast(onnx::Value* value, onnx::ElementType type);
-  /// Adds a Transpose. The data of a constant are permuted instead.
+  /// Adds a Transpose. For a constant, adds a constant with permuted data instead.
   onnx::Value* transpose(onnx::Value* value, const Ints& permutation);
-  /// Adds a Reshape. A constant gets the new dimensions instead if all of them are positive.
+  /// Adds a Reshape. For a constant, adds a constant with the new dimensions instead if all of them are positive.
   onnx::Value* reshape(onnx::Value* value, const Ints& dims);
   /// Adds a Shape node, whose output is i64.
   onnx::Value* shape_of(onnx::Value* value) { return add("Shape", {value}); }
-  /// Concatenates one-dimensional values.
+  /// Adds a Concat of one-dimensional values.
   onnx::Value* concat(const std::vector<onnx::Value*>& parts) {
     return add("Concat", parts, {{"axis", std::int64_t{0}}});
   }

@@ -15,8 +15,8 @@
 namespace graft {
 namespace {
 
-/// Returns the model after check_ports(): a reader may have left out an input that the network lacks. The reader of
-/// ONNX files checks ports itself.
+/// Returns the model after check_ports(), which throws Error for a node whose number of inputs or outputs is wrong.
+/// Readers of other formats may produce such a node; the reader of ONNX files calls check_ports() itself.
 onnx::Model checked(onnx::Model model) {
   onnx::check_ports(model);
   return model;

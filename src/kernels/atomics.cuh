@@ -17,7 +17,8 @@ struct alignas(N * sizeof(T)) Elements {
   T at[N];
 };
 
-/// Reduces a number into an integer. i64 uses CUDA's instructions for 64-bit types.
+/// Atomically replaces `*y` with the sum, minimum or maximum of `*y` and `update`. i64 uses CUDA's instructions for
+/// 64-bit types.
 __device__ inline void reduce_integer(ScatterReduction reduction, std::int64_t* y, std::int64_t update) {
   static_assert(sizeof(long long) == sizeof(std::int64_t));
   auto* number = reinterpret_cast<long long*>(y);
@@ -39,7 +40,7 @@ __device__ inline void reduce_integer(ScatterReduction reduction, std::int32_t* 
   }
 }
 
-/// Adds N adjacent elements. From compute capability 9.0 on this is a single instruction.
+/// Atomically adds N adjacent elements to y. From compute capability 9.0 on this is a single instruction.
 template <class T, int N>
 __device__ void add_vector(T* y, const Elements<T, N>& update) {
   [[maybe_unused]] const auto* words = reinterpret_cast<const unsigned*>(update.at);
@@ -71,8 +72,8 @@ __device__ void add_vector(T* y, const Elements<T, N>& update) {
 #endif
 }
 
-/// Reduces an update into y, starting at element `place`; y has `count` elements. Integers are reduced with sum,
-/// minimum or maximum, floating-point numbers with sum.
+/// Atomically reduces N adjacent elements into y from element `place` on; y has `count` elements. Integers are reduced
+/// with sum, minimum or maximum, floating-point numbers with sum.
 template <class T, int N>
 __device__ void reduce_atomically(ScatterReduction reduction, T* y, std::int64_t place, std::int64_t count,
                                   const Elements<T, N>& update) {

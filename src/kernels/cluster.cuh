@@ -76,7 +76,8 @@ class BlockCluster<true> {
 inline constexpr bool compiles_clusters = false;
 #endif
 
-/// Waits for all threads of the `blocks` of a cluster, or of this block alone.
+/// Waits for all threads of this block or, if `blocks` is greater than 1, for all threads of the cluster of `blocks`
+/// blocks.
 __device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
 #if __CUDA_ARCH__ >= 900
   if (blocks > 1) {
@@ -87,14 +88,15 @@ __device__ inline void synchronize_blocks([[maybe_unused]] int blocks) {
   __syncthreads();
 }
 
-/// The sums in the shared memory of one block, or of the `parts` blocks of a cluster, in which case the sums of the
-/// blocks are added in the order of the blocks.
+/// Reads sums from the shared memory of one block, or adds the sums of the `parts` blocks of a cluster, in the order of
+/// the blocks. `own` is the address of the sums in this block.
 template <class Sum>
 class ClusterSums {
  public:
   __device__ ClusterSums(Sum* own, int parts) : own_(own), parts_(parts) {}
 
-  /// Loads Count sums, starting at number `at`: one sum, or several whose address is a multiple of 16 bytes.
+  /// Sets `sums` to Count consecutive sums, from index `at` on. Count is 1, or a multiple of 4 if the address of sum
+  /// `at` is a multiple of 16 bytes.
   template <int Count>
   __device__ void load(int at, Sum (&sums)[Count]) const {
     if (parts_ == 1) {

@@ -59,8 +59,8 @@ Status runs_on_current_device(int compute) {
 namespace detail {
 namespace {
 
-/// Finds out whether the code of the kernel contains the instructions of overlap.cuh, which require compute capability
-/// 9.0.
+/// Sets `waits` to whether the code of the kernel contains the instructions of overlap.cuh, which require compute
+/// capability 9.0.
 Status waits_for_kernel_ahead(const char* what, const void* kernel, bool& waits) {
   constexpr int since = 90;
   cudaFuncAttributes attributes{};

@@ -15,11 +15,11 @@ namespace kernels {
 /// The sizes of blocks and the work per thread, tuned on an H200.
 struct ElementwisePolicy {
   static constexpr int threads = 256;
-  /// The vectors per thread if the tensor fills the GPU `many_times` or more often.
+  /// The number of vectors per thread if the tensor fills the GPU at least `many_times` and at most `most_times`.
   static constexpr int vectors_of_many = 2;
   static constexpr int many_times = 3;
-  /// The upper limit for several vectors per thread. On an H200, larger tensors take 3 % less time with one vector per
-  /// thread.
+  /// The largest tensor, as a multiple of the elements that fill the GPU, for which a thread computes `vectors_of_many`
+  /// vectors. On an H200, larger tensors take 3 % less time with one vector per thread.
   static constexpr int most_times = 24;
   static constexpr int table_threads = 256;
   static constexpr int table_vectors_in_flight = 4;
@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   y[i] = is_padding ? T(0.F) : apply_to(op, x[i]);
 }
 
-/// Computes U vectors per thread. The last block also computes the remaining elements, which do not fill a vector.
+/// Applies `op` to U vectors per thread. The last block also computes the remaining elements, which do not fill a
+/// vector.
 template <class T, int U, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::threads)
     elementwise_vector(Op op, const T* x, T* y, std::int64_t count) {
@@ -101,8 +102,8 @@ __global__ void __launch_bounds__(ElementwisePolicy::threads)
   if (has_rest) y[rest] = apply_to(op, last);
 }
 
-/// Computes elements of one byte, which have 256 values, by looking up a table of 256 results. Each lane of a warp has
-/// its own copy of the table in its own bank of shared memory, so that no two lanes conflict.
+/// Applies `op` to elements of one byte, which have 256 values, by looking up a table of 256 results. Each lane of a
+/// warp has its own copy of the table in its own bank of shared memory, so that no two lanes conflict.
 template <class T, class Op>
 __global__ void __launch_bounds__(ElementwisePolicy::table_threads, ElementwisePolicy::table_blocks_per_multiprocessor)
     elementwise_table(Op op, const T* x, T* y, std::int64_t count) {

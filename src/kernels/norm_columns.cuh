@@ -22,7 +22,7 @@ struct Columns {
 template <class T, int N>
 struct ColumnsPolicy {
   static constexpr bool wide = Vector<T, N>::bytes == 16;
-  /// Whether sums need too many registers for large blocks.
+  /// Whether the elements are i8 in 128-bit vectors, whose sums need too many registers for large blocks.
   static constexpr bool wide_i8 = wide && sizeof(T) == 1;
   static constexpr int threads = 256;
   static constexpr int many_threads = wide_i8 ? 256 : 512;
@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 
 }  // namespace kernels
 
-/// The length of the longest vector. It always fits into a cluster of blocks of the smallest useful width; without
-/// clusters, blocks become narrower.
+/// The largest number of elements in a column that run_columns() supports. A column of this length always fits into a
+/// cluster of blocks of the smallest useful width; without clusters, blocks become narrower.
 template <class T, int N>
 inline constexpr int columns_capacity =
     ColumnsPolicy<T, N>::threads / ColumnsPolicy<T, N>::narrowest* ColumnsPolicy<T, N>::many_rows* max_cluster;

@@ -9,7 +9,7 @@
 
 namespace graft::kernels {
 
-/// Calls `f(x, y)` with the addresses as pointers to the element type.
+/// Calls `f(x, y)` with the addresses of the input and the output as pointers to the element type.
 template <class F>
 [[nodiscard]] Status with_types(const NormTask& task, F&& f) {
   return dispatch_device(task.desc.dtype, [&](auto element) {

@@ -40,7 +40,7 @@ struct NormKernels {
     return unsupported("needs layout " + std::string(to_string(layout)) + ", found " + std::string(to_string(found)));
   }
 
-  /// Fills the task and calls `Run`. Does nothing if the tensor is empty.
+  /// Fills a NormTask from the problem and its buffers and calls `Run` with it. Does nothing if the tensor is empty.
   template <Status (*Run)(const NormTask&, const CudaContext&)>
   static Status run(const Op& op, const Problem& problem, const Buffers& buffers, const CudaContext& context) {
     NormTask task{

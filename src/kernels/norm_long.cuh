@@ -14,8 +14,9 @@ namespace kernels {
 inline constexpr int long_threads = 256;
 inline constexpr int long_in_flight = 8;  // The number of vectors that a thread loads before it uses the first one.
 
-/// Normalizes rows in one launch: blocks write the sum of squares of each part to `sums`, which is scratch memory with
-/// one float per part, and then scale the parts. Parts begin at multiples of N elements, even where rows do not.
+/// Normalizes rows in one launch: blocks write the sum of squares of each part of a row to `sums`, which is scratch
+/// memory with one float per part, and then scale the parts. Parts begin at multiples of N elements, even where rows do
+/// not.
 template <class T, int N, RowForm Form>
 __global__ void __launch_bounds__(long_threads)
     long_rows(const T* x, T* y, std::int64_t rows, std::int64_t length, TwoSteps steps, float* sums,

@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(PackedRowsPolicy::threads)
 
 }  // namespace kernels
 
-/// Returns whether packed rows are faster than other kernels, for rows of an aligned tensor that are not whole vectors.
+/// Returns whether packed rows are faster than other kernels for `count` rows of `length` elements in an aligned
+/// tensor. Always false for rows that consist of whole vectors.
 template <class T>
 [[nodiscard]] bool packs_rows(std::int64_t count, std::int64_t length) {
   using Policy = PackedRowsPolicy;

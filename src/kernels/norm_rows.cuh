@@ -12,12 +12,13 @@
 namespace graft {
 
 /// The sizes of blocks and the work per thread, tuned on an H100. `in_warp`, `in_half_warp`, `in_block` and `most` are
-/// the counts of vectors that a thread holds in registers.
+/// numbers of vectors that a thread holds in registers.
 struct RowsPolicy {
   static constexpr int in_warp = 2;
   static constexpr int in_half_warp = 4;  ///< Used for rows of 33 to 64 vectors, in tensors that fill the GPU.
   static constexpr int in_block = 4;
-  /// Used for rows that do not fit otherwise, and for long rows in tensors that fill the GPU.
+  /// The number of vectors per thread for rows that do not fit into a block with fewer, and for long rows in tensors
+  /// that fill the GPU.
   static constexpr int most = 8;
   /// The longest row, in vectors, of which each thread of a block holds one vector.
   static constexpr int small_block = 256;
@@ -120,13 +121,14 @@ __global__ void __launch_bounds__(rows_largest_block)
 
 }  // namespace kernels
 
-/// The longest row, in vectors, without clusters and with clusters.
+/// The longest row, in vectors, that one block normalizes (rows_capacity_of_block) and that a cluster normalizes.
 inline constexpr int rows_capacity_of_block = kernels::rows_largest_block * RowsPolicy::most;
 inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 
 namespace kernels {
 
-/// Normalizes rows of more vectors than a small block holds, with one block or one cluster per row.
+/// Normalizes each row with one block or one cluster. Used for rows of more than RowsPolicy::small_block vectors, and
+/// for rows in pieces.
 template <class T, int N, RowForm Form, class AnyRows>
 [[nodiscard]] Status run_rows_by_blocks(const char* what, const T* x, T* y, const AnyRows& rows,
                                         const Normalizer& normalizer, const ChannelWeights& weights,

@@ -15,7 +15,8 @@ struct ShiftedColumnsPolicy {
   static constexpr int threads = 256;
   static constexpr int rows = 4;         ///< The number of vectors that a thread holds in registers.
   static constexpr int log2_narrow = 3;  ///< The binary logarithm of the width of a block in threads.
-  /// The binary logarithm of the width in tensors with at least `many_blocks` such blocks per multiprocessor.
+  /// The binary logarithm of the width of a block if the tensor has at least `many_blocks` blocks of this width per
+  /// multiprocessor.
   static constexpr int log2_wide = 4;
   static constexpr int many_blocks = 4;  ///< The number of blocks per multiprocessor from which blocks are wide.
   // The shortest column for these kernels. For shorter columns and smaller tensors columns_in_registers() is faster:
@@ -32,8 +33,8 @@ struct ShiftedColumnsPolicy {
   return ceil_divide(ceil_divide(inner - 1, width) + 1, (1 << log2_width) - 2);
 }
 
-/// Returns whether a tensor with 128-bit alignment has sufficiently long columns and planes, and a block for every
-/// multiprocessor.
+/// Returns whether run_shifted_columns() should normalize a tensor with 128-bit alignment: its columns and planes are
+/// long enough, and it has a block for every multiprocessor.
 template <class T>
 [[nodiscard]] bool takes_shifted_columns(const Columns& columns, const DeviceTraits& device) {
   using Policy = ShiftedColumnsPolicy;
@@ -47,9 +48,10 @@ template <class T>
 
 namespace kernels {
 
-/// Normalizes shifted columns. Warp w processes the rows w, w + warps, ... The number of warps is a multiple of N, so
-/// that all rows of a thread begin at the same offset from a multiple of a vector. Thread tx processes the vector that
-/// begins in the columns (tx - 2) * N + 1 to (tx - 1) * N of the block.
+/// Normalizes columns of planes whose rows do not begin at multiples of a vector. Warp w processes the rows w, w +
+/// warps, ... The number of warps is a multiple of N, so that all rows of a thread begin at the same offset from a
+/// multiple of a vector. Thread tx processes the vector that begins in the columns (tx - 2) * N + 1 to (tx - 1) * N of
+/// the block.
 template <class T>
 __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedColumnsPolicy::threads)
     shifted_columns(const T* x, T* y, Columns columns, int log2_width, int tiles, Normalizer normalizer,
@@ -151,7 +153,7 @@ __global__ void __launch_bounds__(ShiftedColumnsPolicy::threads, 1024 / ShiftedC
 
 }  // namespace kernels
 
-/// Runs columns for which takes_shifted_columns() is true.
+/// Normalizes a tensor for which takes_shifted_columns() is true.
 template <class T>
 [[nodiscard]] Status run_shifted_columns(const char* what, const T* x, T* y, const Columns& columns,
                                          const Normalizer& normalizer, const ChannelWeights& weights,

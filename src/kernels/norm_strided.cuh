@@ -19,7 +19,7 @@ struct Strided {
   std::int64_t kept_count;
   std::int64_t reduced_count;
   int splits = 1;  ///< The number of blocks that share the elements of a vector.
-  /// The partial sums of these blocks: a row of `splits` sums for each vector of the tensor.
+  /// The partial sums of the blocks that share a vector: a row of `splits` sums for each vector of the tensor.
   float* partials = nullptr;
 };
 
@@ -150,8 +150,8 @@ __global__ void __launch_bounds__(strided_threads)
   return rank > 0 && plan.kept_strides[rank - 1] == 1;
 }
 
-/// Runs both passes. With `splits` greater than 1, this takes two launches, and a row of `splits` floats at `partials`
-/// for each vector of the tensor.
+/// Normalizes a tensor. If `splits` is greater than 1, the sums and the scaling are two launches, and `partials` must
+/// have room for a row of `splits` floats for each vector of the tensor.
 template <class T, int N>
 [[nodiscard]] Status run_strided(const char* what, const T* x, T* y, const ReductionPlan& plan,
                                  const Normalizer& normalizer, const ChannelWeights& weights, int splits,

@@ -32,8 +32,8 @@ struct Normalizer {
   }
 };
 
-/// A weight for each channel, by which elements are multiplied in addition. A channel consists of `inner` adjacent
-/// elements of a vector; with 0, all elements are one channel.
+/// An additional factor for each channel. A channel consists of `inner` adjacent elements of a vector; if `inner` is 0,
+/// all elements are one channel.
 struct ChannelWeights {
   const float* values = nullptr;  ///< The weights; null for operators that only normalize.
   std::int64_t inner = 0;
@@ -66,7 +66,8 @@ struct ChannelWeights {
   [[nodiscard]] __device__ float weight(Index element) const {
     return values == nullptr ? 1.F : values[channel_of(element)];
   }
-  /// Scales N adjacent elements of N different vectors, which have the same index in their vectors.
+  /// Returns N adjacent elements of the tensor, each multiplied by its factor and by `weight`. The elements belong to N
+  /// different vectors and have the same index in their vectors.
   template <class T, int N>
   [[nodiscard]] __device__ Vector<T, N> scale(const Vector<T, N>& vector, const float (&factors)[N],
                                               float weight) const {
@@ -75,7 +76,9 @@ struct ChannelWeights {
     for (int i = 0; i < N; ++i) products[i] = product<T>(factors[i], weight);
     return values == nullptr ? vector.times(products) : vector.times_any(products);
   }
-  /// Scales N adjacent elements of one vector. Elements before element 0 and from `end` on do not belong to the vector.
+  /// Returns N adjacent elements of one vector, multiplied by `factor` and by the weights of their channels. `element`
+  /// is the index of the first one in its vector. Elements before index 0 and from `end` on do not belong to the
+  /// vector.
   template <class T, int N, class Index>
   [[nodiscard]] __device__ Vector<T, N> scale_run(const Vector<T, N>& vector, float factor, Index element,
                                                   Index end) const {
@@ -109,9 +112,9 @@ struct ChannelWeights {
   }
 };
 
-/// Returns the weights for a kernel that is compiled either with or without weights. In one version for both, a branch
-/// before every vector would take registers from operators without weights (on an H200 i8 columns took 2.5 times as
-/// long).
+/// Returns `given` if the kernel is compiled with weights, and no weights otherwise. There are two versions of each
+/// kernel, because a branch before every vector would take registers from operators without weights (on an H200 i8
+/// columns took 2.5 times as long).
 template <bool Weighted>
 [[nodiscard]] __device__ ChannelWeights weights_of_kernel(const ChannelWeights& given) {
   if constexpr (!Weighted) return {};
@@ -120,7 +123,8 @@ template <bool Weighted>
   return weights;
 }
 
-/// Calls `f` with a constant that states whether there are weights and selects the version of a kernel.
+/// Calls `f` with std::true_type if there are weights and with std::false_type otherwise, to select the version of a
+/// kernel.
 template <class F>
 [[nodiscard]] Status with_weighted(const ChannelWeights& weights, F&& f) {
   return weights.values != nullptr ? f(std::true_type{}) : f(std::false_type{});

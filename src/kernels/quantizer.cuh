@@ -5,9 +5,9 @@
 
 namespace graft {
 
-/// Quantizes to exactly the same bits as quantize_device(). The quotient is computed from the reciprocal and corrected
-/// twice with its remainder, which yields the correctly rounded quotient (Markstein 1990, Computation of Elementary
-/// Functions on the IBM RISC System/6000).
+/// Quantizes f32 to i8 with exactly the same results as quantize_device(). The quotient is computed from the reciprocal
+/// and corrected twice with its remainder, which yields the correctly rounded quotient (Markstein 1990, Computation of
+/// Elementary Functions on the IBM RISC System/6000).
 class Quantizer {
  public:
   Quantizer() = default;
@@ -19,7 +19,7 @@ class Quantizer {
     most_ = 256 * scale;  // Larger values saturate.
   }
 
-  /// Returns four values as i8 in one word.
+  /// Quantizes four values and returns the i8 results in one word, the first one in the lowest byte.
   [[nodiscard]] __device__ unsigned four(const float* values) const {
     float rounded[4];
     if (reciprocal_ == 0) {  // One branch serves all four values.

@@ -21,7 +21,7 @@ enum class RowForm : std::uint8_t { whole, padded, shifted };
   return length % width == 0 ? length / width : (length + 2 * (width - 1)) / width;
 }
 
-/// A vector of a row.
+/// The position of a vector in a row and in the tensor.
 struct RowVector {
   std::int64_t at;  ///< The index in the tensor of the first element of the vector.
   int element;      ///< The index in the row of the first element of the vector; negative before the row.
@@ -68,7 +68,7 @@ struct Rows {
   int length;
   int pitch;
 
-  /// The largest number of vectors per row for one block, tuned on an H200.
+  /// The largest number of vectors in a row that one block normalizes, tuned on an H200.
   static constexpr int most_in_one_block = 8192;
 
   [[nodiscard]] std::int64_t vectors(int width) const {
@@ -102,7 +102,7 @@ struct RowsInPieces {
   std::int64_t stride;
   StridedLoop kept;
 
-  /// The largest number of vectors per row for one block, tuned on an H200.
+  /// The largest number of vectors in a row that one block normalizes, tuned on an H200.
   static constexpr int most_in_one_block = 4096;
 
   [[nodiscard]] std::int64_t vectors(int width) const { return length / piece * row_vectors(piece, width); }

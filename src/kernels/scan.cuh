@@ -4,7 +4,7 @@
 
 namespace graft {
 
-/// Returns the sum over the lanes of the warp before this one.
+/// Returns the sum of `value` over the lanes of the warp before this lane; 0 for lane 0.
 template <class Number>
 [[nodiscard]] __device__ Number sum_of_lanes_before(Number value) {
   constexpr unsigned all_lanes = 0xFFFFFFFFU;
@@ -24,7 +24,8 @@ struct BlockSums {
   Number all;
 };
 
-/// Returns the sums over a block of `Warps` warps, all threads of which must call it.
+/// Returns the sums of `value` over the threads of a block of `Warps` warps. All threads of the block must call the
+/// function.
 template <int Warps, class Number>
 [[nodiscard]] __device__ BlockSums<Number> block_sums(Number value) {
   __shared__ Number of_warps[Warps];

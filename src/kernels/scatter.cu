@@ -12,7 +12,8 @@ namespace {
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
 
-/// Finds the sorted updates of each row: the index of the first one, and the index after the last one.
+/// Sets runs[row] to the range of the sorted updates of each row: x is the index of the first one, y the index after
+/// the last one. Rows without updates are not written.
 __global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsigned rows) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (thread >= updates) return;
@@ -29,7 +30,7 @@ __device__ void reduce(ScatterReduction reduction, Sum<T> (&sums)[N], const Elem
   for (int i = 0; i < N; ++i) sums[i] = reduced(reduction, sums[i], static_cast<Sum<T>>(update.at[i]));
 }
 
-/// Reduces the sorted updates into their rows. A thread computes N columns of a row.
+/// Computes y from data and the sorted updates of each row. A thread computes N columns of a row.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_runs(ScatterReduction reduction, const T* data, const T* updates, T* y, const int2* runs, const int* order,
@@ -62,8 +63,8 @@ __global__ void __launch_bounds__(scatter_threads)
   *reinterpret_cast<Access*>(y + row * slice + column) = after;
 }
 
-/// Copies data to y. A thread copies N elements, or one of the remaining elements. With a state, it also searches for
-/// elements whose order matters.
+/// Copies data to y. A thread copies N elements, or one of the remaining elements. If `state` is not null, the kernel
+/// also sets its has_order if there are elements whose order matters.
 template <class T, int N>
 __global__ void __launch_bounds__(scatter_threads)
     copy_numbers(const T* data, T* y, std::int64_t count, ExtremesState* state) {

@@ -21,9 +21,9 @@
 
 namespace graft {
 
-/// Reduces a number into y. If either is NaN, the result is wrong, and order_extremes() computes y again. f32 is
-/// compared by its bits as integers: the bits of positive numbers increase with the number, and the bits of negative
-/// numbers decrease.
+/// Atomically replaces `*y` with the maximum (or minimum) of `*y` and `update`. If either is NaN, the result is wrong,
+/// and order_extremes() computes y again. f32 is compared by its bits as integers: the bits of positive numbers
+/// increase with the number, and the bits of negative numbers decrease.
 template <class T>
 __device__ void reduce_extreme(bool is_max, T* y, T update) {
   if constexpr (std::is_same_v<T, float>) {
@@ -56,7 +56,7 @@ __device__ void reduce_extreme(bool is_max, T* y, T update) {
   }
 }
 
-/// Reduces the updates into y. A thread reduces one number of an update.
+/// Reduces the updates into y by maximum or minimum. A thread reduces one element of an update.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     reduce_extremes(const __grid_constant__ RowOf row_of, bool is_max, const T* updates, T* y, std::int64_t numbers,
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(scatter_threads)
   reduce_extreme(is_max, y + row * slice + (number - update * slice), value);
 }
 
-/// Returns a rank, never 0, that is larger for the number that wins over another as the minimum or maximum. Zeros of
-/// both signs have the same rank.
+/// Returns an integer, never 0, that orders numbers: the maximum (or, unless `is_max`, the minimum) of several numbers
+/// has the largest rank. Zeros of both signs have the same rank.
 [[nodiscard]] __device__ inline unsigned extreme_rank(bool is_max, float number) {
   constexpr unsigned sign = 0x80000000U;
   const unsigned bits = __float_as_uint(number == 0.F ? 0.F : number);
@@ -98,8 +98,8 @@ __global__ void __launch_bounds__(scatter_threads)
   return number == 0.F && (extreme & 1U) != 0 ? -0.F : number;
 }
 
-/// The steps of the computation if the order matters. The steps follow each other, and each is divided into parts for
-/// single blocks.
+/// The work of order_extremes(). Its steps follow each other, and each step is divided into parts that single blocks
+/// process.
 struct OrderedExtremes {
   enum Step { clear, find_nan, reduce, finish, steps };
 
@@ -120,8 +120,9 @@ struct OrderedExtremes {
   }
 };
 
-/// Computes y again if there are elements whose order matters, and returns immediately otherwise. Parts are assigned in
-/// order, so a block waits only for parts that are done or in progress, whichever blocks run at the same time.
+/// Computes y again if there are elements whose order matters, and returns immediately otherwise. The parts of the work
+/// are assigned in order, so a block waits only for parts that are done or in progress, whichever blocks run at the
+/// same time.
 template <class T, class RowOf>
 __global__ void __launch_bounds__(scatter_threads)
     order_extremes(const __grid_constant__ RowOf row_of, bool is_max, const T* data, const T* updates, T* y,

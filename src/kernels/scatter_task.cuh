@@ -54,8 +54,8 @@ struct ExtremesState {
   return number != number || __float_as_uint(number) == 0x80000000U;
 }
 
-/// Copies data to y in a kernel that the next kernel may overlap. With a state, it also searches for elements whose
-/// order matters.
+/// Copies data to y in a kernel that the next kernel may overlap. If `state` is not null, the kernel also sets its
+/// has_order if there are elements whose order matters.
 [[nodiscard]] Status copy_data(const ScatterTask& task, ExtremesState* state, const CudaContext& context);
 
 }  // namespace graft

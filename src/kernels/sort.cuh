@@ -9,8 +9,8 @@
 
 namespace graft {
 
-/// Calls `sort(scratch, bytes)`, a call of CUB, which only sets `bytes` to the size that it needs if `scratch` is null.
-/// Returns unsupported if it needs more than `available` bytes.
+/// Sorts with CUB. `sort(scratch, bytes)` calls a function of CUB, which only sets `bytes` to the size that it needs if
+/// `scratch` is null. Returns unsupported if CUB needs more than the `available` bytes at `scratch`.
 template <class Sort>
 [[nodiscard]] Status sort_within(const char* what, const Sort& sort, std::byte* scratch, std::int64_t available) {
   std::size_t bytes = 0;

@@ -8,7 +8,9 @@
 
 namespace graft {
 
-/// The parts of all rows, numbered consecutively. `begun` and `reduced` must be 0 at the start.
+/// The order in which blocks process rows that are divided into parts, which are numbered consecutively over all rows.
+/// Each part has two turns: in the first one it is reduced, in the second one it is completed with the result of its
+/// whole row. `begun` and the elements of `reduced` must be 0 at the start.
 struct TwoSteps {
   std::int64_t share;  ///< The number of elements in a part.
   int parts;           ///< The number of parts in each row.
@@ -24,8 +26,9 @@ struct TwoSteps {
     std::int64_t offset;  ///< The offset of the part in its row, in elements.
   };
 
-  /// Returns the next turn of this block. All threads of the block call this function together. Turns are assigned in
-  /// order, so a block waits only for work that is done or in progress, whichever blocks run at the same time.
+  /// Returns the next turn of this block: a part, and whether to reduce it (`reduces`) or to complete it. All threads
+  /// of the block call this function together. Turns are assigned in order, so a block waits only for work that is done
+  /// or in progress, whichever blocks run at the same time.
   [[nodiscard]] __device__ Turn take_turn() const {
     __shared__ unsigned ticket;
     if (threadIdx.x == 0) ticket = atomicAdd(begun, 1U);
@@ -60,15 +63,15 @@ struct TwoSteps {
   }
 };
 
-/// Returns the maximum number of rows for a workspace of `bytes` bytes, where the result of a part is a `Result`: each
-/// row needs a counter and at least one part.
+/// Returns the maximum number of rows for a workspace of `bytes` bytes, in which each row needs a counter and at least
+/// one `Result`, the result of a part.
 template <class Result>
 [[nodiscard]] constexpr std::int64_t two_steps_most_rows(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes - sizeof(Result)) / (sizeof(unsigned) + sizeof(Result)));
 }
 
-/// Divides rows of `length` elements into parts whose length is a multiple of `turn` elements, and clears the counters.
-/// `results` is set to the address of the results of the parts.
+/// Divides rows of `length` elements into parts whose length is a multiple of `turn` elements, clears the counters in
+/// the workspace, and sets `steps`. `results` is set to the address of the results of the parts.
 template <class Result>
 [[nodiscard]] Status start_two_steps(const char* what, std::int64_t rows, std::int64_t length, std::int64_t turn,
                                      void* workspace, std::size_t bytes, const DeviceTraits& device,

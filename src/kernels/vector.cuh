@@ -69,7 +69,8 @@ __device__ inline unsigned saturate_i8(const int* steps) {
   return all;
 }
 
-/// Converts four rounded step counts to i8. Each is passed as steps + rounder, and none may be NaN.
+/// Converts four numbers of quantization steps (real numbers divided by the scale) to i8. Each is passed as steps +
+/// rounder, and none may be NaN.
 __device__ inline unsigned pack_i8(const float* rounded) {
   int steps[4];
 #pragma unroll
@@ -77,8 +78,9 @@ __device__ inline unsigned pack_i8(const float* rounded) {
   return saturate_i8(steps);
 }
 
-/// Rounds four step counts to i8: to nearest, ties to even, saturated. NaN becomes 0. From compute capability 8.6
-/// on, each pair takes one instruction (F2IP), which ran at half the speed of a multiplication or better on an H200.
+/// Rounds four numbers of quantization steps to i8: to nearest, ties to even, saturated. NaN becomes 0. From compute
+/// capability 8.6 on, each pair takes one instruction (F2IP), which ran at half the speed of a multiplication or better
+/// on an H200.
 __device__ inline unsigned round_to_i8(const float* values) {
   int steps[4];
 #pragma unroll
@@ -86,9 +88,10 @@ __device__ inline unsigned round_to_i8(const float* values) {
   return saturate_i8(steps);
 }
 
-/// Converts four step counts to i8. Each is passed as a fraction of the way from -128 to 127, and none may be NaN;
-/// fractions outside of 0 to 1 are clamped at no cost. Rounding leaves the step plus 128 in the low byte. For another
-/// range, `span` is its length, and `base` is its first step plus 128 plus `rounder`.
+/// Converts four numbers of quantization steps to i8. Each is passed as a fraction, 0 for -128 steps and 1 for 127
+/// steps, and none may be NaN; fractions outside of 0 to 1 are clamped at no cost. Rounding leaves the step plus 128 in
+/// the low byte. For another range of steps, `span` is its length, and `base` is its first step plus 128 plus
+/// `rounder`.
 __device__ inline unsigned pack_shares(const float* shares, float span = 255.F, float base = rounder) {
   unsigned bytes[4];
 #pragma unroll
@@ -141,7 +144,7 @@ struct Vector {
   /// so that they do not displace lines that are still being filled.
   __device__ void store_streaming(T* address) const { __stcs(reinterpret_cast<Raw*>(address), raw); }
 
-  /// Converts the elements to float; i8 is converted to step counts.
+  /// Converts the elements to float; i8 is converted to numbers of quantization steps.
   __device__ void unpack(float (&values)[N]) const {
     if constexpr (N == 1) {
       values[0] = static_cast<float>(raw);
@@ -165,7 +168,7 @@ struct Vector {
     }
   }
 
-  /// Converts floats to elements; i8 is converted from step counts.
+  /// Converts floats to elements; for i8, the floats are numbers of quantization steps.
   [[nodiscard]] __device__ static Vector pack(const float (&values)[N]) {
     if constexpr (N == 1 && std::is_same_v<T, std::int8_t>) {
       return {quantize_device(values[0], 1.F)};
@@ -292,7 +295,8 @@ struct Vector {
   }
 };
 
-/// Adds the squares of R vectors to `sums`, element by element; i8 is computed in steps.
+/// Adds the squares of the elements of R vectors to `sums`: sums[i] gets the squares of element i of each vector. i8 is
+/// computed in quantization steps.
 template <class T, int N, int R>
 __device__ void add_squares(const Vector<T, N> (&vectors)[R], float (&sums)[N]) {
   if constexpr (N > 1 && std::is_same_v<T, std::int8_t>) {

@@ -46,7 +46,7 @@ std::string refused_type(const Node& node, std::size_t index, const TypeSet& all
 }
 
 /// Returns why the types of the inputs violate the schema of one opset, or nothing if they are allowed. `opset_words`
-/// names that opset in the message if the body of the function is written in another one.
+/// names the opset in the message, as in " in operator set 18", or is empty for opset 17.
 std::optional<std::string> fault_of_inputs(const Node& node, const SchemaTypes& types, const std::string& opset_words) {
   std::map<char, const Value*> first_of;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -80,7 +80,8 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
 
 bool is_f8(ElementType type) { return type == ElementType::f8e4m3fn || type == ElementType::f8e5m2; }
 
-/// Returns a fault if the node has an output in f8 and a model with the row's types may have an opset without f8.
+/// Returns a fault if the node has an output in f8 and a model with the row's types may have an opset without f8;
+/// otherwise nothing.
 std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow& row) {
   if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
   for (const Value* output : node.outputs) {
@@ -93,8 +94,8 @@ std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow&
   return std::nullopt;
 }
 
-/// Returns the type of a Constant whose value is a reference to an attribute of the operator: the type is known, the
-/// value is not.
+/// Returns the element type of a Constant whose value is a reference to an attribute of the operator: the type is known
+/// although the value is not. Returns nothing for other nodes.
 std::optional<ElementType> type_of_reference(const Node& node) {
   if (!node.is("Constant") || node.attributes.size() != 1) return std::nullopt;
   const auto* reference = node.attributes.begin()->second.get<AttributeReference>();

@@ -10,14 +10,16 @@
 
 namespace graft::onnx {
 
-/// The purpose of an operator's text.
+/// The purpose of the text by which an operator is defined in terms of ONNX operators.
 enum class BodyUse {
   function,  ///< The text becomes a model-local function and must be valid in the opset of the model.
-  /// The text becomes layers of TensorRT: operators and attributes of opset 17, with the types of any newer opset.
+  /// The text becomes native layers of TensorRT. It may use operators and attributes of opset 17, with the types that
+  /// any newer opset allows.
   layers
 };
 
-/// A row of an operator's types, from which the types inside a text are inferred.
+/// A row of the table of types that an operator accepts. The types of the values inside the operator's text are
+/// inferred from this row.
 struct FollowedRow {
   std::string words;  ///< The types of the row for messages, such as "in f16".
   BodyUse use = BodyUse::function;

@@ -16,11 +16,12 @@ struct ContradictedShape {
   Shape inferred;
 };
 
-/// Returns the tensors whose declared and inferred shapes differ in rank, or in a dimension that both know. The model
-/// must be unchanged since it was read, without inferred shapes.
+/// Returns the tensors whose declared and inferred shapes differ in rank, or in a dimension that is known in both
+/// shapes. The model must be unchanged since it was read, without inferred shapes.
 [[nodiscard]] std::vector<ContradictedShape> contradicted_shapes(const Model& model);
 
-/// Returns a warning for each of the first five such tensors, and one warning with the number of the remaining tensors.
+/// Returns a warning for each of the first five tensors of contradicted_shapes(), and one warning with the number of
+/// the remaining tensors. Empty if no shapes contradict each other.
 [[nodiscard]] std::vector<std::string> contradicted_shape_warnings(const Model& model);
 
 /// Throws Error for an input of unknown rank, naming the setting that defines the sizes of inputs.
@@ -30,7 +31,7 @@ struct ContradictedShape {
 /// a scalar.
 [[nodiscard]] const Value* find_input_without_rank(const Model& model);
 
-/// Throws Error like fail_without_rank for the result of find_input_without_rank.
+/// Throws the Error of fail_without_rank if find_input_without_rank finds an input.
 void check_input_ranks(const Model& model, std::string_view setting);
 
 }  // namespace graft::onnx

@@ -14,7 +14,8 @@ namespace graft::onnx {
 
 namespace detail {
 
-/// Reads elements of T that may be unaligned, because the bytes of constants are used where they lie in the file.
+/// Calls `f` with each of the first `count` elements, which have type T. The elements may be unaligned, because the
+/// bytes of constants are used where they lie in the file.
 template <class T, class F>
 void for_each_of(const TensorData& tensor, std::size_t count, F& f) {
   const char* address = tensor.bytes.data();

@@ -23,7 +23,7 @@ namespace graft::onnx {
 /// Returns the values that a node reads, itself or in its subgraphs, and that belong to the node's own graph.
 [[nodiscard]] std::vector<const Value*> values_read_by(const Node& node);
 
-/// A region of a graph: the nodes that compute some values, and the values at which the region begins.
+/// A region of a graph: the nodes that compute some values, and the values that these nodes read from outside.
 struct GraphRegion {
   /// The nodes of the region. The last one computes the first output; the other nodes need not be in topological order.
   std::vector<const Node*> nodes;

@@ -27,9 +27,9 @@ using OnFault = std::function<void(Node&, const Error&)>;
 /// values in the main graph whose type or rank is unknown.
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault);
 
-/// Runs inference from the input shapes `input_shapes`. The shapes that the file declares for outputs of nodes are
-/// removed first and restored where nothing was inferred, for example after an unknown operator; then inference runs
-/// again.
+/// Runs inference from the input shapes `input_shapes` and returns the number of values in the main graph whose type or
+/// rank is unknown. The shapes that the file declares for outputs of nodes are removed first and restored where nothing
+/// was inferred, for example after an unknown operator; then inference runs again.
 std::size_t infer_around_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes,
                                 const OnFault& on_fault);
 

@@ -98,8 +98,8 @@ class Inliner {
     return fmt::format("{}~{:x}/", name.substr(0, kept), std::hash<std::string>()(name));
   }
 
-  /// Returns a name that no other node of the body has: ONNX Runtime refuses models in which two nodes have the same
-  /// name.
+  /// Returns a name that no other node of the body has: `wanted`, or `wanted~1`, `wanted~2` ... ONNX Runtime refuses
+  /// models in which two nodes have the same name.
   std::string unused_name(const std::string& wanted) {
     std::string name = wanted;
     for (std::size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}~{}", wanted, i);
@@ -225,8 +225,8 @@ bool uses_changed_operator(const Graph& graph, std::int64_t from, std::int64_t t
   return changed;
 }
 
-/// Raises the opset of the model, or those of the functions to inline, until no operator of a body differs between the
-/// two opsets.
+/// Raises the opset of the model, or the opsets of the functions to inline, until no operator of a function's body
+/// differs between the opset of the function and that of the model.
 void agree_on_opsets(Model& model, const InlineOptions& options) {
   std::int64_t wanted = model.graph().opset();
   for (const auto& [key, function] : model.functions) {

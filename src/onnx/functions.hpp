@@ -22,12 +22,12 @@ struct InlineOptions {
 };
 /// The metadata key for the id (NodeRef) of the inlined call. For nested calls it is the id of the outermost call.
 inline constexpr std::string_view call_note = "graft.call";
-/// Replaces function calls with the bodies, also inside subgraphs and other functions; `options.which` selects the
-/// functions. Values of the main graph keep their names; values of a body get the call's name as a prefix. Functions
-/// that are no longer called are removed. Opsets are raised if an operator of a body changed between the opset of the
-/// function and that of the model. Throws Error for recursion, for an import of another domain in two versions, and if
-/// the result has more than `max_nodes` nodes or many times as many nodes as the file. Returns the number of calls that
-/// were inlined.
+/// Replaces function calls with the bodies of the functions, also inside subgraphs and other functions; `options.which`
+/// selects the functions. Values of the main graph keep their names; values of a body get the call's name as a prefix.
+/// Functions that are no longer called are removed. Opsets are raised if an operator of a body changed between the
+/// opset of the function and that of the model. Throws Error for recursion, for an import of another domain in two
+/// versions, and if the result has more than `max_nodes` nodes or many times as many nodes as the file. Returns the
+/// number of calls that were inlined.
 std::size_t inline_functions(Model& model, const InlineOptions& options = {});
 
 /// Replaces one call with the body of a function, without comparing opsets. Returns the new nodes.
@@ -138,10 +138,11 @@ std::size_t adopt_onnx_operators(Model& model);
 /// is another obstacle.
 [[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
-/// Replaces a Graft node with the native form of its operator. Without one, returns false and changes nothing.
+/// Replaces a Graft node with the native form of its operator. Returns false and changes nothing if the operator has no
+/// native form for this node.
 bool replace_with_native_form(Node& node);
-/// Replaces a Graft node with the standard operators of its function. Without one, returns false and changes
-/// nothing.
+/// Replaces a Graft node with the standard operators of its function. Returns false and changes nothing if the operator
+/// has no function for this node.
 bool replace_with_function_body(Node& node);
 
 }  // namespace graft::onnx

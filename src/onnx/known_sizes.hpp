@@ -26,7 +26,8 @@ namespace graft::onnx {
   const Dim& dim = shape[static_cast<std::size_t>(from_front)];
   return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
-/// Returns the size of an axis of a tensor in the same way; nothing for null and for a tensor without a shape.
+/// Returns the size of an axis of a tensor; an axis counts from the end if it is negative. Returns nothing if the size
+/// is dynamic, the axis does not exist, or `value` is null or has no shape.
 [[nodiscard]] inline std::optional<std::int64_t> known_size(const Value* value, std::int64_t axis) {
   return value == nullptr || !value->shape ? std::nullopt : known_size(*value->shape, axis);
 }
@@ -41,9 +42,9 @@ namespace graft::onnx {
   return sizes;
 }
 
-/// Returns the target of a Reshape, with -1 replaced by the inferred size if that size does not depend on the
-/// dimensions that 0 copies; otherwise returns the target unchanged. No size can be inferred for -1 if a copied
-/// dimension is 0.
+/// Returns the target of a Reshape from the shape `before`, with -1 replaced by the inferred size. Returns the target
+/// unchanged if that size is not known, or if it depends on a dimension that is copied because the target is 0 there:
+/// such a dimension may be 0, and then no size can be inferred.
 [[nodiscard]] inline std::vector<std::int64_t> with_inferred_size(const Shape& before,
                                                                   std::vector<std::int64_t> target) {
   const auto inferred = std::find(target.begin(), target.end(), -1);

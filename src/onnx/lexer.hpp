@@ -26,7 +26,7 @@ struct Token {
 /// inside parentheses or brackets. `#` starts a comment.
 class Lexer {
  public:
-  /// `what` names the text in messages.
+  /// Creates a lexer for `text`, which must outlive it. `what` names the text in messages.
   Lexer(std::string_view text, std::string what);
 
   [[nodiscard]] const Token& peek() const { return current_; }

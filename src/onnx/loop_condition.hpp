@@ -5,8 +5,8 @@
 
 namespace graft::onnx {
 
-/// Returns whether no iteration of a Loop ends it: the body returns true, or the condition that it received. Such a
-/// Loop ends only if its number of iterations is limited, or does not begin.
+/// Returns whether the body of a Loop never ends the loop: it returns the constant true, or the condition that it
+/// received. Such a Loop runs until its maximum number of iterations, if its initial condition is true.
 [[nodiscard]] inline bool keeps_condition(const Graph& body) {
   if (body.outputs().empty() || body.inputs().size() < 2) return false;
   const Value* next = body.outputs()[0];

@@ -472,7 +472,7 @@ std::string operators_of(const Expression& expression, const std::vector<Line>& 
   return text.empty() ? "something else" : text;
 }
 
-/// How close the graph comes to the node or number that the pattern requires at a place.
+/// How closely a node or number of the graph matches the one that the pattern requires.
 enum class There : std::uint8_t {
   nothing,  ///< There is nothing, or something of another kind.
   another,  ///< There is a different operator or a different number.
@@ -496,8 +496,8 @@ class Search {
     return found ? std::optional(result()) : std::nullopt;
   }
 
-  /// Returns the number of nodes that match one part of the pattern, ignoring who reads its result; 0 if the part does
-  /// not match.
+  /// Returns the number of nodes that match `part`, an expression inside the pattern, if `node` is its last node; 0 if
+  /// the part does not match. The nodes that read its result are ignored.
   std::size_t count_matched(const Expression& part, Node& node) {
     root_ = &node;
     std::size_t count = 0;
@@ -526,7 +526,8 @@ class Search {
     return false;
   }
 
-  /// Matches an operator expression against `node`.
+  /// Matches an operator expression at output `output` of `node`, and calls `next` with the matched node. Returns
+  /// whether `next` returned true for one of the possible matches.
   bool at_node(const Expression& expression, Node& node, std::size_t output, const NodeContinuation& next) {
     if (const auto* alternatives = std::get_if<Alternatives>(&expression.form)) {
       return std::any_of(alternatives->options.begin(), alternatives->options.end(),
@@ -751,8 +752,9 @@ class Search {
   std::string reason_;
 };
 
-/// Returns a match whose nodes are in the order of the search. All matches of a graph are sorted together later:
-/// sorting each match took seconds with thousands of matches in a long chain.
+/// Returns a match with `root` as the last node, whose nodes are in the order of the search. Returns nothing and sets
+/// `near` if the pattern does not match. All matches of a graph are sorted together later: sorting each match took
+/// seconds with thousands of matches in a long chain.
 std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMiss* near) {
   Search search(pattern.data());
   auto found = search.run(root);
@@ -784,8 +786,9 @@ std::vector<Part> inner_parts(const Pattern::Data& pattern) {
   return parts;
 }
 
-/// Returns why the pattern does not match around a node that matches one part of it: the reason at the reader of this
-/// node that matches the most nodes.
+/// Returns why the pattern does not match, for a node that matches `part`. The pattern is compared at each reader of
+/// the node, and the reason at the reader where the most nodes match is returned. The search ends after about `steps`
+/// comparisons.
 std::string reason_beyond(const Pattern& pattern, const Part& part, const Node& node, int steps) {
   const std::string begin = fmt::format("{} and the nodes before it match", describe(node));
   std::string reason;

@@ -36,14 +36,16 @@ namespace graft::onnx {
 /// nothing, may be shared.
 class Pattern {
  public:
-  /// The use of `@name` in a pattern.
+  /// How a pattern uses the name of a constant, `@name`. `places` is the number of its occurrences.
   struct Capture {
     int places = 0;
-    /// Whether the name stands in braces for an attribute that is not an input in any opset.
+    /// Whether `@name` is the value of an attribute in braces, as in {alpha=@name}, and no opset has this attribute as
+    /// an input.
     bool of_attribute = false;
   };
 
-  /// Parses a pattern. Throws Error with line and column in `what` or, if `what` is empty, in the pattern by its name.
+  /// Parses a pattern named `name`. Throws Error with line and column for a text that is not a pattern; the message
+  /// names the text `what` or, if `what` is empty, the pattern.
   explicit Pattern(std::string_view text, std::string name = "pattern", const std::string& what = "");
   ~Pattern();
   Pattern(Pattern&&) noexcept;
@@ -52,7 +54,8 @@ class Pattern {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Returns the op_types that the root can have, so that callers can skip other nodes.
   [[nodiscard]] const std::vector<std::string>& root_types() const;
-  /// Returns the names that a match can have in `values` and, for constant_names, in `constants`.
+  /// Returns the names that may occur in Match::values; constant_names() returns those that may occur in
+  /// Match::constants.
   [[nodiscard]] const std::set<std::string, std::less<>>& value_names() const;
   [[nodiscard]] const std::map<std::string, Capture, std::less<>>& constant_names() const;
 
@@ -68,7 +71,7 @@ class Pattern {
 struct Match {
   Node* root = nullptr;
   std::map<std::string, Value*, std::less<>> values;  ///< The values of free names, and the outputs of named nodes.
-  /// The nodes of named lines. A name is missing if another alternative matched.
+  /// The nodes of lines that have a name. A name is missing if an alternative matched that does not contain it.
   std::map<std::string, Node*, std::less<>> named_nodes;
   /// The values of `@name`, from constants and attributes, including strings.
   std::map<std::string, TensorData, std::less<>> constants;
@@ -104,9 +107,9 @@ struct MatchResult {
 };
 [[nodiscard]] MatchResult find_matches(const Pattern& pattern, Graph& graph);
 
-/// Returns the attempt that comes closest, for a pattern that matches nowhere in these graphs. It is an attempt at a
-/// node that was compared with the pattern's root or, if hardly anything before that node matched, at a node that
-/// matches a part of the pattern. Returns nothing if the graphs contain neither.
+/// Returns the attempt in which the most nodes matched, for a pattern that has no match in these graphs. Its node was
+/// compared with the pattern's root or, if fewer than two nodes matched there, with a part inside the pattern. Returns
+/// nothing if no node has the operator of the root or of such a part.
 [[nodiscard]] std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs);
 
 }  // namespace graft::onnx

@@ -52,7 +52,8 @@ struct Value {
   std::optional<ElementType> type;
   std::optional<Shape> shape;          ///< The shape of a tensor; absent if not even the rank is known.
   std::optional<Container> container;  ///< The type of a sequence or an optional of tensors; absent if it is unknown.
-  /// The type or the annotations that Graft does not model (sequences, maps), in wire form.
+  /// The ValueInfoProto of a value whose type Graft does not model (such as maps), or its fields that Graft does not
+  /// interpret, in wire form. Empty otherwise.
   std::string opaque;
   std::string sparse_initializer;  ///< A SparseTensorProto in wire form; such a value does not count as constant.
 
@@ -142,8 +143,9 @@ struct Node {
   [[nodiscard]] std::vector<Value*> used_outputs() const;
   [[nodiscard]] const NodeAttribute* attribute(std::string_view attribute_name) const;
 
-  /// Returns the value of the attribute, or `otherwise` (or nothing) if it is absent. Throws Error naming node and
-  /// attribute if the attribute is of another kind.
+  /// Each function returns the value of an attribute. If the attribute is absent, int_or, float_or and string_or return
+  /// `otherwise`, ints and floats return nothing. Throws Error naming node and attribute if the attribute is of another
+  /// kind.
   [[nodiscard]] std::int64_t int_or(std::string_view attribute_name, std::int64_t otherwise) const;
   [[nodiscard]] float float_or(std::string_view attribute_name, float otherwise) const;
   [[nodiscard]] std::string string_or(std::string_view attribute_name, std::string_view otherwise) const;
@@ -167,7 +169,8 @@ struct Node {
 /// enclosing graphs. Not copyable; see Model::clone. Pointers to nodes and values stay valid until those are removed.
 class Graph {
  public:
-  /// `parent` is the graph whose node contains this one in an attribute; null for a main graph or a function's body.
+  /// Creates an empty graph. `parent` is the graph whose node contains this one in an attribute; null for a main graph
+  /// or a function's body.
   explicit Graph(Graph* parent = nullptr);
   ~Graph();
   Graph(const Graph&) = delete;

@@ -32,7 +32,8 @@ Count operator/(const Count& a, const Count& b) {
   return *a / std::max<std::uint64_t>(1, *b);
 }
 
-/// Reads sizes, with a replacement for those that are not known.
+/// Returns sizes and numbers of elements. Dimensions that are not known count as the number that the constructor
+/// receives.
 class Sizes {
  public:
   explicit Sizes(Count unknown) : unknown_(unknown) {}
@@ -68,7 +69,8 @@ std::optional<TensorData> stored_data(const Value& value) {
   return value.initializer ? value.initializer : value.constant();
 }
 
-/// Returns the filters of a convolution whose output elements each sum the products of one filter, or null.
+/// Returns the filters of a convolution, or null for other nodes. Each element of the convolution's output is a sum of
+/// the products with one filter.
 const Value* filters_of(const Node& node) {
   if (is_any_of(node, {"Conv", "ConvInteger", "DeformConv", "CausalConvWithState"})) return node.input(1);
   if (node.is("QLinearConv")) return node.input(3);
@@ -77,8 +79,9 @@ const Value* filters_of(const Node& node) {
   return is_operator ? node.input(1) : nullptr;
 }
 
-/// Returns the products of an Einsum of two operands: one for each combination of its indices. The products of more
-/// operands depend on the order in which a runtime contracts them.
+/// Returns the number of products in an Einsum of two operands, one for each combination of its indices, and 0 for one
+/// operand. Returns nothing for more operands, because the number then depends on the order in which a runtime
+/// contracts them.
 Count einsum_products(const Node& node, const Sizes& sizes) {
   const NodeAttribute* const attribute = node.attribute("equation");
   const auto* const equation = attribute == nullptr ? nullptr : attribute->get<std::string>();
@@ -111,7 +114,7 @@ Count attention_products(const Node& node, const Sizes& sizes) {
   return keys * (sizes.elements(node.input(0)) + sizes.elements(node.output()));
 }
 
-/// Returns whether the products of the operator depend on the algorithm of the runtime.
+/// Returns whether the number of products of the operator depends on the algorithm of the runtime.
 bool has_own_algorithm(const Node& node) {
   return is_any_of(node, {"DFT", "STFT", "LinearAttention"}) || is_graft(node, "MultiScaleDeformableAttention");
 }
@@ -121,15 +124,15 @@ bool is_known(const Node& node) {
   return (node.domain.empty() && find_schema(node.op_type) != nullptr) || find_operator_for(node);
 }
 
-/// Returns the input of a DequantizeLinear of a constant, or null for other values.
+/// Returns the constant input of the DequantizeLinear that computes `value`, or null for other values.
 const Value* dequantized_constant(const Value& value) {
   const Node* producer = value.producer;
   if (producer == nullptr || !producer->is("DequantizeLinear") || producer->input(0) == nullptr) return nullptr;
   return stored_data(*producer->input(0)) ? producer->input(0) : nullptr;
 }
 
-/// Returns the constants that a node reads with an input: the constant itself, or the inputs of a DequantizeLinear that
-/// only converts a constant.
+/// Returns the constants that a node reads through one input: the input itself, or the inputs of a DequantizeLinear
+/// that only converts a constant.
 std::vector<const Value*> constants_read(const Value& input) {
   if (stored_data(input)) return {&input};
   if (dequantized_constant(input) == nullptr) return {};
@@ -140,7 +143,7 @@ std::vector<const Value*> constants_read(const Value& input) {
   return read;
 }
 
-/// Returns whether the input of a node holds a scale or a zero point.
+/// Returns whether input `index` of a node is a scale or a zero point.
 bool is_scale(const Node& node, std::size_t index) {
   if (is_any_of(node, {"QuantizeLinear", "DequantizeLinear"})) return index != 0;
   if (node.is("QLinearConv")) return index != 0 && index != 3 && index != 8;
@@ -148,7 +151,8 @@ bool is_scale(const Node& node, std::size_t index) {
   return is_any_of(node, {"MatMulInteger", "ConvInteger"}) && index > 1;
 }
 
-/// Returns the constant with the parameters that a node reads with one input, or null.
+/// Returns the constant that holds the parameters (weights or a bias) which a node reads with input `index`, directly
+/// or through a DequantizeLinear; null for other inputs.
 const Value* parameters_read(const Node& node, std::size_t index) {
   const Value& input = *node.inputs[index];
   if (is_scale(node, index)) return nullptr;

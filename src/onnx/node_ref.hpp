@@ -8,7 +8,7 @@ namespace graft::onnx {
 
 [[nodiscard]] NodeRef ref_of(const Node& node);
 
-/// The description of a NodeRef reads like describe(const Node&).
+/// Returns a description of a NodeRef in the format of describe(const Node&).
 using graft::describe;
 
 /// Orders nodes by name, operator and domain, but not by id: rewrites may rename the outputs of a node that is kept, so

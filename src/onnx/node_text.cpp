@@ -51,8 +51,8 @@ std::string_view line_of(std::string_view text, int number) {
 
 class NodeParser {
  public:
-  /// `op` is the operator whose body the text is. If it is given, nodes are checked against ONNX's schemas. If `row` is
-  /// given, types are inferred and checked.
+  /// Creates a parser of `text`, which `what` names in messages. If `op`, the operator that the text defines, is not
+  /// null, nodes are checked against ONNX's schemas. If `row` is not null, types are inferred and checked.
   NodeParser(Graph& graph, std::string_view text, std::string what, const AttributeTypes& types, const OperatorType* op,
              const FollowedRow* row = nullptr)
       : graph_(graph),

@@ -177,7 +177,8 @@ class Reader {
                      fmt::join(proto.dims(), ", "), to_string(static_cast<ElementType>(proto.data_type())), wanted));
   }
 
-  /// Reads the typed fields (such as float_data), of which there are fewer than element types.
+  /// Reads the elements of a tensor from the typed field of its element type, such as float_data for f32. Several
+  /// element types use the same field.
   Bytes read_typed(const ::onnx::TensorProto& proto, ElementType type, std::int64_t elements,
                    const std::string& what) const {
     static_cast<void>(count_bytes(type, elements, what));  // Checks that the parts of complex numbers can be counted.
@@ -749,7 +750,8 @@ class Reader {
   std::size_t external_total_ = 0;  // The size in bytes of the tensors in these files.
 };
 
-/// The fields of a model that may contain tensors, including those in subgraphs and functions.
+/// Codes of the message types in `wire_fields`, which lists the fields of a model that may contain tensors, including
+/// those in subgraphs and functions.
 constexpr int model_proto = 0;
 constexpr int graph_proto = 1;
 constexpr int node_proto = 2;

@@ -19,8 +19,8 @@ namespace {
 
 using Choice = std::vector<NamedAttribute>;
 
-/// Returns the possible values of each attribute that is a choice: one with a list of choices, or an integer with at
-/// most 8 values.
+/// Returns the possible values of each attribute that has few values: a string with a list of choices, or an integer
+/// with at most 8 values.
 std::vector<Choice> choices_of(const OperatorType& type) {
   constexpr double few = 8;
   std::vector<Choice> all;
@@ -38,8 +38,9 @@ std::vector<Choice> choices_of(const OperatorType& type) {
   return all;
 }
 
-/// Returns all combinations. If there are more than 256, which would make loading a library slow, returns each value
-/// with the defaults of the other attributes: a body seldom depends on more than one or two attributes together.
+/// Returns all combinations of one value from each element of `choices`. If there are more than 256, which would make
+/// loading a library slow, returns each value alone, with the defaults of the other attributes: a body seldom depends
+/// on more than one or two attributes together.
 std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   constexpr std::size_t most = 256;
   std::size_t count = 1;
@@ -62,8 +63,8 @@ std::vector<Choice> combinations_of(const std::vector<Choice>& choices) {
   return all;
 }
 
-/// Returns an operator for each combination of choices that the operator accepts. The functions of refused combinations
-/// are never used and may be undefined.
+/// Returns an operator for each combination of attribute values (combinations_of) that the operator accepts. The
+/// functions of refused combinations are never used and may be undefined.
 std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& type) {
   std::vector<std::unique_ptr<Operator>> all;
   for (const Choice& choice : combinations_of(choices_of(type))) {
@@ -91,7 +92,7 @@ std::string lines_of(const FunctionDefinition& function) {
   return lines;
 }
 
-/// Calls `visit` for every combination of choices, type rows and number of inputs.
+/// Calls `visit(op, inputs, row)` for every combination of attribute values, type row and number of inputs.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
   // At most two variadic inputs are used.

@@ -8,14 +8,14 @@
 
 namespace graft::onnx {
 
-/// Returns whether the function is not an operator, of Graft or of a loaded library, so that the body in the file may
-/// replace a call of it. Meant for InlineOptions::which.
+/// Returns whether a function is neither an operator of Graft nor one of a loaded library, so that calls of it may be
+/// replaced with the body in the file. Meant for InlineOptions::which.
 [[nodiscard]] bool is_plain_call(const FunctionKey& function);
 
-/// Returns the nodes, including those in functions that are called, that stand for an operator which no loaded library
-/// contains. Only the function in the file can compute them.
+/// Returns the nodes in the domain graft, including those in functions that are called, that call a function in the
+/// file and stand for an operator which no loaded library contains. Only the function can compute them.
 [[nodiscard]] std::vector<const Node*> calls_without_operator(const Model& model);
-/// Returns the name of the operator for which such a node stands.
+/// Returns the name of the operator for which a node of calls_without_operator() stands.
 [[nodiscard]] std::string called_operator(const Node& node);
 
 }  // namespace graft::onnx

@@ -88,9 +88,9 @@ void check_types(const OperatorType& type, std::size_t count, const TypeRow& row
   }
 }
 
-/// Writes every attribute, and adds the outputs that the node leaves out. TensorRT's parser and ONNX Runtime require as
-/// many outputs as a plugin or a function has, whereas a model may leave out the last one, such as a size that nothing
-/// reads.
+/// Writes every attribute of the operator on the node, and adds the outputs that the node leaves out. TensorRT's parser
+/// and ONNX Runtime require as many outputs as a plugin or a function has, whereas a model may leave out the last one,
+/// such as a size that nothing reads.
 void write_whole(Node& node, const Operator& op) {
   write_attributes(node, op);
   const OperatorType& type = op.type();
@@ -124,9 +124,10 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
   return value && check_attribute(info, *value).ok() ? value : std::nullopt;
 }
 
-/// The conversion of a standard ONNX node to a Graft operator that computes the same. Inputs that are attributes of the
-/// operator must be constants. The last of the other inputs become the attributes of their names if they are constants,
-/// because a value that is known when memory is allocated limits the size of the outputs.
+/// The inputs and attributes of the Graft operator that computes the same as a standard ONNX node. An ONNX input that
+/// is only an attribute of the operator must be constant. An optional input at the end of the list that is also an
+/// attribute becomes that attribute if it is constant, because a value that is known when memory is allocated limits
+/// the size of the outputs.
 struct Adoption {
   std::vector<Value*> inputs;
   std::vector<DType> dtypes;  ///< The types of the inputs; i32 replaces booleans and u8, which plugins do not support.
@@ -168,13 +169,14 @@ bool is_for_others(const Node& node, const OperatorType& type,
 
 using TypeAfterCast = ElementType (*)(ElementType);
 
-/// Returns the type of an input after the Cast before a plugin, which has no inputs of booleans and u8.
+/// Returns the type of an input after the Cast that is added before a plugin: i32 for booleans and u8, which plugins do
+/// not accept, and `type` itself otherwise.
 ElementType cast_to_plugin(ElementType type) {
   return type == ElementType::boolean || type == ElementType::u8 ? ElementType::i32 : type;
 }
 
-/// Returns the type after the Cast for a node without outputs in f64: like cast_to_plugin, and f64 becomes f32, in
-/// which TensorRT computes it.
+/// Returns the type of an input after the Cast, for a node without outputs in f64: like cast_to_plugin, but f64 becomes
+/// f32, in which TensorRT computes it.
 ElementType cast_doubles_to_plugin(ElementType type) {
   return type == ElementType::f64 ? ElementType::f32 : cast_to_plugin(type);
 }
@@ -186,8 +188,9 @@ TypeAfterCast cast_before(const Node& node) {
   return makes_doubles ? cast_to_plugin : cast_doubles_to_plugin;
 }
 
-/// Returns the conversion of a node, without types. Returns nothing if the node has an attribute that the operator
-/// lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that computes the node.
+/// Returns the inputs and attributes for the operator, without `dtypes`. Returns nothing if the node has an attribute
+/// that the operator lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that computes
+/// the node.
 std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;
@@ -207,8 +210,8 @@ std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType
   return adoption;
 }
 
-/// Returns the conversion of a node, with types. Also returns nothing if the type of an input that does not become an
-/// attribute is unknown or not accepted by the operator.
+/// Returns the inputs, their types and the attributes for the operator. Returns nothing where untyped_adoption_of()
+/// does, and if the type of an input that does not become an attribute is unknown or not accepted by the operator.
 std::optional<Adoption> adoption_of(const Node& node, const OperatorType& type) {
   std::optional<Adoption> adoption = untyped_adoption_of(node, type);
   if (!adoption) return std::nullopt;

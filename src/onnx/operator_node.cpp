@@ -31,8 +31,8 @@ bool is_plugin_domain(std::string_view domain) {
   return std::find(domains.begin(), domains.end(), domain) != domains.end();
 }
 
-/// Returns the plugin version that a node requests, "" for any version, or nothing if Graft replaces no plugin of the
-/// namespace or the kind of version that the node names.
+/// Returns the `plugin_version` of a node, or "" (any version) if the attribute is absent. Returns nothing if the
+/// version is not a string or if `plugin_namespace` is not empty, because Graft replaces no such plugin.
 std::optional<std::string> wanted_version(const Node& node) {
   if (const NodeAttribute* space = node.attribute("plugin_namespace")) {
     const auto* text = space->get<std::string>();
@@ -55,7 +55,8 @@ const OperatorType* find_library_operator(const Node& node) {
   return is_it ? type : nullptr;
 }
 
-/// Returns the elements of a tensor in the form in which TensorRT's parser passes them to a plugin.
+/// Returns the elements of a tensor as a value of type `wanted`, as TensorRT's parser passes them to a plugin; nothing
+/// if they do not fit that type.
 std::optional<AttributeValue> value_of(const TensorData& tensor, AttributeType wanted) {
   if (wanted == AttributeType::integers || wanted == AttributeType::integer) {
     auto numbers = tensor.ints();

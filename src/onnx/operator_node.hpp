@@ -50,8 +50,8 @@ struct OperatorMatch {
 [[nodiscard]] bool has_onnx_operators(const Model& model);
 
 /// Returns the node's inputs in the order of its operator, with null for an input that the node omits although later
-/// inputs are present. Returns the inputs of other nodes unchanged. Throws Error if a node under a drop-in name has
-/// more or fewer inputs than the plugin of that name, or omits a required one.
+/// inputs are present. Returns the inputs unchanged if the node has no operator. Throws Error if a node under a drop-in
+/// name has more or fewer inputs than the plugin of that name, or omits a required one.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
 /// Returns the type of an input that a node omits although later inputs are present: the type of an input with the same
@@ -59,7 +59,7 @@ struct OperatorMatch {
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
-/// An input whose type is in none of its operator's rows of types.
+/// An input whose type no row of types of its operator contains.
 struct RefusedType {
   const Value* input = nullptr;
   std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the earlier inputs.
@@ -78,8 +78,8 @@ Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, El
 [[nodiscard]] std::unique_ptr<Operator> make_operator(const Node& node);
 
 /// Throws Error naming the node if its operator refuses the shapes of its inputs and outputs, for example the number of
-/// weights or the size of a window. Does nothing for other nodes, for unknown types and sizes, and for types that the
-/// operator does not accept.
+/// weights or the size of a window. Does nothing for a node without an operator, for unknown types and sizes, and for
+/// types that the operator does not accept.
 void check_operator(const Node& node);
 
 /// Returns whether an input of a node is a shape input: infer_shapes uses its values instead of its shape.

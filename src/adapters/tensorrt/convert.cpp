@@ -46,8 +46,8 @@ const char* name_of(PluginFieldType type) {
   }
 }
 
-/// Returns the elements of a field. They are copied, because TensorRT does not guarantee the alignment of serialized
-/// fields in an engine.
+/// Returns the elements of a field, read as `Stored` and converted to `Wanted`. Each element is copied, because
+/// TensorRT does not guarantee the alignment of serialized fields in an engine.
 template <class Stored, class Wanted>
 std::vector<Wanted> read_numbers(const PluginField& field) {
   std::vector<Wanted> numbers;
@@ -76,8 +76,8 @@ Status one_number(const PluginField& field, const std::vector<Number>& numbers, 
   return {};
 }
 
-/// Builds TensorRT's expression for a Dim. The symbols of the Dim stand for TensorRT's own expressions and have
-/// generated names.
+/// Converts dimensions between TensorRT and Graft. read() returns a symbol with a generated name for an expression of
+/// TensorRT; write() builds TensorRT's expression for a Dim that contains such symbols.
 class ExpressionWriter {
  public:
   explicit ExpressionWriter(nvinfer1::IExprBuilder& builder) : builder_(builder) {}
@@ -135,9 +135,9 @@ class ExpressionWriter {
     return nvinfer1::DimensionOperation::kSUM;
   }
 
-  /// Replaces a size tensor of another layer in an optimum, which must not depend on size tensors (NvInferRuntime.h).
-  /// The value is small because no optimum may exceed the largest size. TensorRT-RTX 1.7.1 never passes such an
-  /// expression: it has an expression of its own for the size.
+  /// The value that replaces a size tensor of another layer in the optimum that write() passes to declareSizeTensor,
+  /// because an optimum must not depend on size tensors (NvInferRuntime.h). It is small because an optimum may not
+  /// exceed the largest size. TensorRT-RTX 1.7.1 never passes an expression for which isSizeTensor() is true.
   static constexpr std::int64_t size_in_optimum = 1;
 
   nvinfer1::IExprBuilder& builder_;

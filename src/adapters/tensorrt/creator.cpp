@@ -36,8 +36,8 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
-/// Creates the operator from a creator's fields. `order` is set to the input order in the engine's field
-/// `input_order_field` or, if that is absent, to the schema's input order.
+/// Creates the operator from a creator's fields and stores it. `order` is set to the input order in the engine's field
+/// `input_order_field` or, if that field is absent, to the schema's input order.
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
                      nvinfer1::TensorRTPhase phase, std::unique_ptr<Operator>& result, InputOrder& order) {
   const bool is_loaded = phase == nvinfer1::TensorRTPhase::kRUNTIME && schema.drop_in == nullptr;
@@ -100,7 +100,8 @@ const char* Creator::getPluginNamespace() const noexcept { return schema_.space.
 
 namespace {
 
-/// Returns the schemas of all operators, in the order of operators().
+/// Returns Graft's own schema of each operator, in the plugin namespace `space` and in the order of operators(). The
+/// schemas are created in the first call, so every call must pass the same namespace.
 const std::deque<PluginSchema>& own_schemas(std::string_view space) {
   static const std::deque<PluginSchema> schemas = [&] {
     std::deque<PluginSchema> result;
@@ -110,8 +111,8 @@ const std::deque<PluginSchema>& own_schemas(std::string_view space) {
   return schemas;
 }
 
-/// Creators that `fill(owned)` adds once. The addresses stay valid, because a deque does not move its elements when it
-/// grows.
+/// Creators that the function `fill` appends to `owned`, and their addresses. The addresses stay valid, because a deque
+/// does not move its elements when it grows.
 struct Creators {
   template <class Fill>
   explicit Creators(const Fill& fill) {

@@ -36,11 +36,11 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
 /// Returns a creator for each operator of the registry, in the plugin namespace `space`, which must be the same in
 /// every call. The first call, by TensorRT when it loads the library, creates them.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space);
-/// Returns a creator for each plugin of another library that an operator replaces. The plugins that these create have
-/// the namespace `space`.
+/// Returns a creator for each plugin of another library that an operator replaces. The plugins that the creators create
+/// have the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space);
 /// Returns a creator for each operator that implements a standard ONNX operator, under the ONNX operator's name. The
-/// plugins that these create have the namespace `space`.
+/// plugins that the creators create have the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& onnx_creators(std::string_view space);
 
 }  // namespace graft::tensorrt

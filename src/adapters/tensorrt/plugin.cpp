@@ -111,8 +111,8 @@ bool has_known_sizes(const nvinfer1::PluginTensorDesc* descs, std::size_t count)
   });
 }
 
-/// Reads the tensors and infers the extents of the outputs from the inputs. Sizes that depend on data get their upper
-/// bounds. Allocates memory.
+/// Stores the descriptions of the inputs and outputs in `tensors`. The extents of the outputs are inferred from the
+/// inputs; sizes that depend on data get their upper bounds. Allocates memory.
 Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
                      const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   std::vector<nvinfer1::PluginTensorDesc> known(outputs, outputs + output_count);
@@ -126,8 +126,8 @@ Status read_inferred(const Operator& op, const nvinfer1::PluginTensorDesc* input
   return check_sizes(op.type(), tensors.problem());
 }
 
-/// Reads the tensors. If sizes of outputs depend on data, TensorRT passes -1 or bounds for them, and the operator gets
-/// their upper bounds.
+/// Stores the descriptions of the inputs and outputs in `tensors`. If sizes of outputs depend on data, for which
+/// TensorRT passes -1 or bounds, they get their upper bounds.
 Status read_with_room(const Operator& op, const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
                       const nvinfer1::PluginTensorDesc* outputs, std::size_t output_count, Tensors& tensors) {
   if (op.type().size_output_count() > 0) {
@@ -158,8 +158,8 @@ DType size_dtype() {
   return version != 0 && version < first_with_64_bits ? DType::i32 : DType::i64;
 }
 
-/// Reads the tensors while an engine is built, when sizes are ranges. `pick` selects which end of its range a dynamic
-/// dimension gets.
+/// Stores the descriptions of the inputs and outputs in `tensors` while an engine is built, when TensorRT passes a
+/// range for each dynamic dimension. `pick` is the member (min, opt or max) from which such a dimension gets its size.
 Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs, std::size_t input_count,
                   const nvinfer1::DynamicPluginTensorDesc* outputs, std::size_t output_count,
                   nvinfer1::Dims nvinfer1::DynamicPluginTensorDesc::*pick, Tensors& tensors) {
@@ -177,7 +177,7 @@ Status read_range(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* i
   return read_with_room(op, descs.data(), input_count, descs.data() + input_count, output_count, tensors);
 }
 
-/// Computes the workspace in bytes for the largest sizes. TensorRT reserves it for all sizes.
+/// Sets `bytes` to the workspace for the largest sizes. TensorRT reserves this workspace for all sizes.
 Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* inputs,
                               std::size_t input_count, const nvinfer1::DynamicPluginTensorDesc* outputs,
                               std::size_t output_count, std::size_t& bytes) {
@@ -188,11 +188,11 @@ Status read_largest_workspace(const Operator& op, const nvinfer1::DynamicPluginT
   return status;
 }
 
-/// Returns the descriptions with an optimum of 0 for every dynamic dimension whose range begins at 0. Such a dimension
-/// may depend on data, and all of them can be 0 at the same time. TensorRT does not mark these dimensions in any other
-/// way: in TensorRT-RTX 1.7.1, sizes of inputs that come from a NonZero through Gather, GatherND or Concat have ranges
-/// from 0, and isSizeTensor() is false for each of them in getOutputShapes. The range of a profile may begin at 0 as
-/// well, and the range of a sum of such sizes may begin above 0.
+/// Returns copies of `descs` in which the optimum is 0 for every dynamic dimension whose range begins at 0. Such a
+/// dimension may depend on data, and all of them can be 0 at the same time. TensorRT does not mark these dimensions in
+/// any other way: in TensorRT-RTX 1.7.1, sizes of inputs that come from a NonZero through Gather, GatherND or Concat
+/// have ranges from 0, and isSizeTensor() is false for each of them in getOutputShapes. The range of a profile may
+/// begin at 0 as well, and the range of a sum of such sizes may begin above 0.
 std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::DynamicPluginTensorDesc* descs,
                                                             std::size_t count) {
   std::vector<nvinfer1::DynamicPluginTensorDesc> result(descs, descs + count);
@@ -204,9 +204,9 @@ std::vector<nvinfer1::DynamicPluginTensorDesc> without_data(const nvinfer1::Dyna
   return result;
 }
 
-/// Checks, as configurePlugin does, whether the operator accepts the largest sizes, the optimum, or the optimum with 0
-/// for sizes that depend on data. An operator's code indexes axes, so its workspace may only be computed for a rank
-/// that it has accepted.
+/// Returns ok, as configurePlugin does, if the operator accepts the largest sizes, the optimum, or the optimum with 0
+/// for sizes that depend on data; otherwise returns the last error. The workspace may only be computed for a rank that
+/// the operator has accepted, because its code indexes axes.
 Status check_some_sizes(const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in, std::size_t inputs,
                         const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   const auto rest_in = without_data(in, inputs);
@@ -271,8 +271,8 @@ Result guarded(const PluginSchema& schema, const char* call, Result on_success, 
   return on_failure;
 }
 
-/// Warns about bounds of the profile that the operator refuses. This is not an error, because bounds need not occur
-/// together.
+/// Logs a warning for bounds of the profile that the operator refuses. Such bounds are not an error, because the bounds
+/// of different dimensions need not occur together.
 void warn_of_bounds(const PluginSchema& schema, const Operator& op, const nvinfer1::DynamicPluginTensorDesc* in,
                     std::size_t inputs, const nvinfer1::DynamicPluginTensorDesc* out, std::size_t outputs) {
   for (const auto bound : {&nvinfer1::DynamicPluginTensorDesc::min, &nvinfer1::DynamicPluginTensorDesc::max}) {

@@ -48,8 +48,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                      public BuildCapability,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
-  /// Creates a plugin. `schema`, the operator's own, must outlive the plugin: the library keeps it until it is
-  /// unloaded. TensorRT passes the inputs in the order `order`; every call first arranges them in the operator's order.
+  /// Creates a plugin that runs `op`. `schema` is Graft's own schema of the operator and must outlive the plugin.
+  /// TensorRT passes the inputs in the order `order`; every call first arranges them in the operator's order.
   Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order = {});
 
   // IPluginV3
@@ -74,8 +74,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                                nvinfer1::IExprBuilder& builder) noexcept override;
   bool supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
                                  std::int32_t input_count, std::int32_t output_count) noexcept override;
-  /// Returns the number of type rows, if it is larger than TensorRT's default limit, with which TensorRT might skip
-  /// rows of an operator with several type constraints.
+  /// Returns the number of type rows of the operator, but at least TensorRT's default limit. With the default limit,
+  /// TensorRT might not try all rows of an operator with several type constraints.
   std::int32_t getFormatCombinationLimit() noexcept override;
   [[nodiscard]] std::int32_t getNbOutputs() const noexcept override;
   std::size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,
@@ -94,7 +94,7 @@ class Plugin final : public nvinfer1::IPluginV3,
 
   // IPluginV3OneRuntime
   std::int32_t setTactic(std::int32_t tactic) noexcept override;
-  /// Prepares the kernels, unless a size of the inputs is not known yet (-1).
+  /// Prepares the kernels for the sizes of the tensors. Does nothing if a size of an input is not known yet (-1).
   std::int32_t onShapeChange(const nvinfer1::PluginTensorDesc* given, std::int32_t given_count,
                              const nvinfer1::PluginTensorDesc* out, std::int32_t output_count) noexcept override;
   /// Runs the kernels. Sizes that onShapeChange has prepared run without allocating memory; other sizes are checked
@@ -108,7 +108,7 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
-  /// Checks the number of inputs, and that no input is left out whose memory an output uses.
+  /// Returns an error if the number of inputs is wrong, or if an input is left out whose memory an output uses.
   [[nodiscard]] Status check_inputs(std::size_t given) const;
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);

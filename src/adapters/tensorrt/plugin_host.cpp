@@ -109,7 +109,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   Expressions() { mImpl = this; }
   ~Expressions() noexcept override = default;
 
-  /// The kind of an input's size.
+  /// Whether the size of an input is a size tensor of another layer.
   enum class Input { other, size_tensor };
 
   const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {
@@ -186,7 +186,8 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   std::string refusal_;
 };
 
-/// The sizes that the host passes to getOutputShapes. Values of unknown sizes are substituted afterwards.
+/// The expressions that the host passes to getOutputShapes for the sizes of the inputs. In the resulting shapes,
+/// symbols and size tensors are replaced with the actual sizes.
 enum class InputSizes {
   known,
   symbolic,

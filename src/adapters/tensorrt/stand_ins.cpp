@@ -25,9 +25,10 @@ namespace {
 
 std::atomic<nvinfer1::ILoggerFinder*> logger_finder = nullptr;
 
-/// The names of NVIDIA's standard plugins for which Graft has stand-ins, from NVIDIA's sources of releases 10.0 to
-/// 11.1. For the two deformable operators the sources of 11.x were not checked: omitting a free name costs a message,
-/// offering a used name costs the whole library.
+/// The names of NVIDIA's standard plugins for which Graft has stand-ins, from NVIDIA's sources of TensorRT 10.0 to
+/// 11.1. The two deformable operators are listed for 11.x although its sources were not checked for them: omitting a
+/// stand-in without need only costs an error message, whereas a stand-in whose name is already in use makes TensorRT
+/// refuse the whole library.
 constexpr std::array standard_10 = {"InstanceNormalization_TRT",          "LReLU_TRT",     "ModulatedDeformConv2d",
                                     "MultiscaleDeformableAttnPlugin_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
 constexpr std::array standard_11 = {"InstanceNormalization_TRT", "ModulatedDeformConv2d",
@@ -60,8 +61,9 @@ bool is_taken(std::string_view name) {
 
 GRAFT_EXPORT void setLoggerFinder(nvinfer1::ILoggerFinder* finder) { logger_finder = finder; }
 
-/// Returns the creators whose names are free. Each load computes a new list, because other names may be in use by then.
-/// Earlier lists stay valid, because another thread may still read them.
+/// Returns the creators whose names no standard plugin uses, and sets `count` to their number. Each load computes a new
+/// list, because other plugin libraries may have been loaded since. Earlier lists stay valid, because another thread
+/// may still read them.
 GRAFT_EXPORT nvinfer1::IPluginCreatorInterface* const* getCreators(std::int32_t& count) {
   static std::mutex mutex;
   static std::list<std::vector<nvinfer1::IPluginCreatorInterface*>> answers;

@@ -132,7 +132,7 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
   return joined(layer.add("Sub", {center, half}), layer.add("Add", {center, half}));
 }
 
-/// Returns the loop body of the suppression below, which computes the next `keep` [groups, boxes, 1] from the previous
+/// Returns the body of the Loop in suppressed(), which computes the next `keep` [groups, boxes, 1] from the previous
 /// one.
 std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
                                               onnx::Value* half) {

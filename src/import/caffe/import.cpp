@@ -40,8 +40,8 @@ struct UnknownField {
   std::string field;
 };
 
-/// Returns whether a field concerns training, reading data or how Caffe computes, so that the deployed network does not
-/// depend on it.
+/// Returns whether a field only concerns training, reading data or the choice of an algorithm, so that the deployed
+/// network does not depend on it.
 bool is_of_training(std::string_view field) {
   constexpr std::array<std::string_view, 45> fields = {
       "accuracy_param",
@@ -119,7 +119,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<UnknownField> unknown_;
 };
 
-/// The text of a network, and positions in it.
+/// A parsed network, its unknown fields, and the position of each layer in the text.
 struct Text {
   NetParameter network;
   std::vector<UnknownField> unknown;
@@ -246,7 +246,8 @@ void renew(NetParameter& network, const std::string& file) {
   network.clear_layers();
 }
 
-/// The fields of a NetParameter that contain weights, in the old and the new format.
+/// Codes of the message types in `wire_fields`, which lists the fields of a NetParameter that contain weights, in the
+/// old and the new format.
 constexpr int net_parameter = 0;
 constexpr int layer_parameter = 1;
 constexpr int v1_layer_parameter = 2;
@@ -361,7 +362,8 @@ std::string default_of(const google::protobuf::FieldDescriptor& field) {
   }
 }
 
-/// Adds the fields of a message; the names of the fields of messages inside it begin with `prefix`.
+/// Appends the fields of a message to `fields`, including those of nested messages. `prefix` precedes each name; the
+/// name of a field of a nested message is `outer.inner`.
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the schema
 void add_fields(const google::protobuf::Descriptor& message, const std::string& prefix,
                 std::vector<CaffeField>& fields) {
@@ -590,7 +592,7 @@ class Importer {
     blobs_[name] = value;
   }
 
-  /// Returns the shape of the images that a layer reads from a database, for messages.
+  /// Returns the shape of the images that a layer reads from a database, such as "1x3x224x224", for messages.
   static std::string data_shape(const LayerParameter& layer) {
     const TransformationParameter& p = layer.transform_param();
     const std::uint32_t side = p.has_crop_size() ? p.crop_size() : layer.data_param().crop_size();

@@ -63,7 +63,8 @@ class LayerConverter : public NodeBuilder {
   [[noreturn]] void fail(const std::string& message) const;
 
  private:
-  /// Returns the elements of a blob that is stored in the format of NVIDIA's branch.
+  /// Returns `tensor` with the elements of blob `i`, which is stored in the format of NVIDIA's branch of Caffe
+  /// (raw_data). The elements are moved out of `blob` and converted to f32.
   onnx::TensorData raw_blob(std::size_t i, BlobProto& blob, onnx::TensorData tensor) const;
 
   LayerParameter& layer_;
@@ -79,7 +80,7 @@ struct LayerEntry {
   void (*convert)(LayerConverter& layer);
   std::size_t blobs = 0;             ///< The number of trained blobs that the layer requires.
   std::string_view parameters = {};  ///< The field of LayerParameter that holds the parameters.
-  /// Notes on how the layer is read and which forms of it are refused, for the documentation.
+  /// Notes for the documentation: how the layer is read, and which variants of it are refused.
   std::string_view doc = {};
 };
 

@@ -16,8 +16,8 @@
 namespace graft::caffe {
 namespace {
 
-/// Returns a parameter for each spatial axis. A layer gives one value for all axes, one value per axis, or fields that
-/// end in `_h` and `_w`.
+/// Returns a parameter, such as the stride, for each spatial axis. A layer specifies one value for all axes, one value
+/// per axis, or fields that end in `_h` and `_w`; if it specifies none, the value is `otherwise`.
 template <class Repeated>
 Ints spatial(LayerConverter& layer, const Repeated& given, std::size_t axes, bool has_h, std::uint32_t h,
              std::uint32_t w, std::int64_t otherwise, std::string_view what) {
@@ -322,7 +322,8 @@ void threshold(LayerConverter& layer) {
   layer.give(layer.cast(above, onnx::ElementType::f32));
 }
 
-/// BatchNorm stores its statistics as sums; the third blob contains the number of summands.
+/// BatchNorm becomes BatchNormalization. Caffe stores sums of the statistics, which are divided by the number of
+/// summands, the third blob.
 void batch_norm(LayerConverter& layer) {
   const std::int64_t channels = layer.size(0, 1);
   const BatchNormParameter& p = layer.layer().batch_norm_param();
@@ -357,7 +358,8 @@ void batch_norm(LayerConverter& layer) {
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
 
-/// Returns the shape that a factor needs to broadcast against x from `axis` on.
+/// Returns the shape of a factor whose first dimension is dimension `axis` of x: `count` dimensions of x (all if
+/// `count` is negative), followed by dimensions of 1. Sets `axis` to the axis counted from the front.
 Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_t count, std::size_t& axis) {
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());

@@ -311,7 +311,8 @@ void rank(NodeConverter& node) {
   node.give(node.cast(node.add("Size", {node.shape_of(x)}), onnx::ElementType::i32));
 }
 
-/// Returns Expand(x, dims), or x itself if `dims` is empty, to which only a scalar broadcasts.
+/// Returns x expanded to the dimensions in input `dims` of the node. If there are no dimensions, returns x itself,
+/// which must then be a scalar.
 onnx::Value* expanded(NodeConverter& node, onnx::Value* x, std::size_t dims) {
   const auto known = node.ints(dims);
   return known && known->empty() ? x : node.add("Expand", {x, node.as_i64(dims)});
@@ -355,7 +356,8 @@ void where(NodeConverter& node) {
   node.give(node.add("Transpose", {node.add("NonZero", {node.input(0)})}, {{"perm", Ints{1, 0}}}));
 }
 
-/// Converts [[before, after], ...] for each axis to all befores, followed by all afters.
+/// Returns the pads of input 1 in ONNX's order, all pads before the axes, followed by all pads after them. TensorFlow
+/// stores [before, after] for each axis.
 onnx::Value* onnx_pads(NodeConverter& node) {
   if (const auto pads = node.ints(1)) {
     Ints result;

@@ -20,7 +20,8 @@ onnx::Value* single(NodeConverter& node, onnx::Value* value) {
   return value->shape && value->shape->size() == 1 ? value : node.reshape(value, {1});
 }
 
-/// NonMaxSuppression: boxes [n, 4], scores [n] -> indices of the boxes that are kept, the best first.
+/// Converts NonMaxSuppression. Its inputs are boxes [n, 4] and scores [n]; its output contains the indices of the boxes
+/// that are kept, the best first.
 void suppress(NodeConverter& node) {
   const char version = node.op().back();
   const bool has_threshold = version >= '3';
@@ -55,8 +56,8 @@ void suppress(NodeConverter& node) {
   if (version >= '4') node.give(output, node.cast(node.reshape(count, {}), onnx::ElementType::i32));
 }
 
-/// CombinedNonMaxSuppression: boxes [b, n, q, 4], scores [b, n, c] -> the best boxes of all classes, with zeros in
-/// unused rows.
+/// Converts CombinedNonMaxSuppression. Its inputs are boxes [b, n, q, 4] and scores [b, n, c]; its outputs contain the
+/// best boxes of all classes, with zeros in unused rows.
 void suppress_combined(NodeConverter& node) {
   onnx::Value* boxes = node.input(0);
   onnx::Value* scores = node.input(1);

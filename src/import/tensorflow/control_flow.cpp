@@ -27,7 +27,8 @@ onnx::Graph& add_graph(onnx::Node& node, const std::string& attribute) {
   return result;
 }
 
-/// Adds an output, which must be computed in the subgraph: an Identity is added for any other value.
+/// Adds `value` as an output of the subgraph that `builder` builds. An Identity is added first if no node of the
+/// subgraph computes the value, or if the value is an output already.
 void add_result(NodeBuilder& builder, onnx::Value* value) {
   const bool is_own = value->graph == &builder.graph() && value->producer != nullptr && !value->is_output();
   builder.graph().add_output(is_own ? *value : *builder.add("Identity", {value}));
@@ -38,7 +39,7 @@ bool is_one(const NodeDef* node) {
   return read_scalar(node->attr().at("value").tensor()) == 1.0;
 }
 
-/// Returns whether a loop variable is a counter: result = argument + 1.
+/// Returns whether loop variable `i` is a counter: the body returns its argument plus 1.
 bool is_counter(const Scope& body, std::size_t i) {
   const NodeDef* sum = body.node_of(body.source_of(body.results()[i]));
   if (sum == nullptr || (sum->op() != "AddV2" && sum->op() != "Add")) return false;
@@ -131,8 +132,8 @@ class LoopConverter {
     }
   }
 
-  /// Collects the bounds m of a condition `a < m`, or of several such conditions joined by `and`, where a counts the
-  /// iterations. Returns false for any other condition.
+  /// Appends to `bounds` the value m of a loop condition `a < m`, or of each such condition joined by LogicalAnd, where
+  /// a counts the iterations. Returns false for any other condition.
   bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<onnx::Value*>& bounds,
                    int depth = 0) {
     const Scope& condition = *plan_.condition;
@@ -170,8 +171,8 @@ class LoopConverter {
     return number->shape && number->shape->empty() ? number : node_.reshape(number, {});
   }
 
-  /// Returns the smallest bound. Equal numbers and symbols count once, so that "n iterations, at most n" has the bound
-  /// n.
+  /// Returns the smallest bound as an i64 scalar, computed by Min if there are several. Equal numbers and symbols count
+  /// once, so that "n iterations, at most n" has the bound n without a Min.
   onnx::Value* least(const std::vector<onnx::Value*>& bounds) {
     std::vector<onnx::Value*> different;
     for (onnx::Value* bound : bounds) {

@@ -56,7 +56,7 @@ class Dropouts {
     return node;
   }
 
-  /// Returns whether a tensor contains uniform random numbers, possibly scaled or shifted.
+  /// Returns whether a tensor contains uniform random numbers, possibly scaled or shifted by up to `steps` nodes.
   [[nodiscard]] bool is_uniform(const TensorName& name, int steps = most_steps) const {
     constexpr std::array<std::string_view, 4> uniform = {"RandomUniform", "StatelessRandomUniform",
                                                          "StatelessRandomUniformV2", "RandomUniformInt"};
@@ -80,8 +80,8 @@ class Dropouts {
     return is_one_of(*node, comparisons) && inputs.size() == 2 && (is_uniform(inputs[0]) || is_uniform(inputs[1]));
   }
 
-  /// Returns x of `x / keep` or `x * scale`, with which tf.nn.dropout scales the elements that remain. x is the first
-  /// input.
+  /// Returns x if a tensor is `x / keep` or `x * scale`, with which tf.nn.dropout scales the elements that remain;
+  /// nothing for other tensors. x must be the first input.
   [[nodiscard]] std::optional<TensorName> unscaled(const TensorName& name) const {
     constexpr std::array<std::string_view, 3> scaling = {"Div", "Mul", "RealDiv"};
     const NodeDef* node = find(name);

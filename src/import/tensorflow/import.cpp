@@ -50,9 +50,9 @@ std::string how_to_go_on() {
       setting_name(Setting::kept_outputs));
 }
 
-/// Returns the outputs of a graph for which the caller requested none: the tensors that no node reads. If other tensors
-/// remain, three kinds are skipped: Exit nodes of loops, outputs of a Switch and their copies, and copies of constants
-/// that only order nodes (control inputs).
+/// Returns the outputs of a graph for which the caller requested none: the tensors that no node reads. Exit nodes of
+/// loops, outputs of a Switch and their copies, and copies of constants that only order nodes (control inputs) are
+/// skipped, unless there are no other such tensors.
 std::vector<TensorName> default_outputs(const GraphDef& graph, const NodeSet& nodes) {
   std::set<std::string> only_ordered;
   for (const NodeDef& node : graph.node()) {
@@ -183,7 +183,8 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   return model;
 }
 
-/// The fields of a GraphDef that may contain tensors, including those in functions and their attributes.
+/// Codes of the message types in `wire_fields`, which lists the fields of a GraphDef that may contain tensors,
+/// including those in functions and their attributes.
 constexpr int graph_def = 0;
 constexpr int node_def = 1;
 constexpr int attribute_entry = 2;

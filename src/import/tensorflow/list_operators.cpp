@@ -9,8 +9,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Outputs a list of zeros. If the shape of the elements is dynamic, outputs nothing: a loop that fills the list needs
-/// no initial value.
+/// Sets output `output` of the node to a list of `length` elements of zeros with the shape `element`. Does nothing if
+/// this shape is unknown or dynamic, because a loop that fills the list needs no initial value.
 void give_zeros(NodeConverter& node, std::size_t output, onnx::Value* length, const std::optional<Ints>& element,
                 onnx::ElementType type) {
   if (!element || std::any_of(element->begin(), element->end(), [](std::int64_t dim) { return dim < 0; })) return;
@@ -40,7 +40,7 @@ void array(NodeConverter& node) {
   node.give(0, node.input(0));  // The handle, which no converted node uses.
 }
 
-/// Returns an index input as a list of one element.
+/// Returns an index input as an i64 tensor of shape [1].
 onnx::Value* place(NodeConverter& node, std::size_t input) {
   onnx::Value* index = node.as_i64(input);
   return index->shape && index->shape->size() == 1 ? index : node.reshape(index, {1});

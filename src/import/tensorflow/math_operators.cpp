@@ -295,7 +295,8 @@ void guarded_product(NodeConverter& node) {
   node.give(node.add("Where", {is_zero, zero, node.add("Mul", {x, other})}));
 }
 
-/// Returns whether each number has a minus sign, including -0: 1 / -0 is -inf.
+/// Returns a boolean tensor that is true where x has a minus sign. This includes -0, which is recognized by 1 / -0 =
+/// -inf.
 onnx::Value* has_minus_sign(NodeConverter& node, onnx::Value* x, onnx::ElementType type) {
   onnx::Value* zero = node.scalar_of(0, type);
   onnx::Value* inverse = node.add("Div", {node.scalar_of(1, type), x});

@@ -112,7 +112,8 @@ void band_part(NodeConverter& node) {
 
 // ---- Segments
 
-/// Sums the rows of each segment; `segments` names the segment of each row. With `counts`, counts the rows instead.
+/// Returns the sum of the rows of each of `count` segments; `segments` contains the segment of each row. If `counts` is
+/// true, returns the number of rows of each segment instead.
 onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segments, onnx::Value* count, bool counts) {
   onnx::Value* tuples = node.add("Unsqueeze", {segments, node.ints_of({-1})});
   if (counts) data = node.add("Expand", {node.scalar_of(1, *data->type), node.shape_of(segments)});
@@ -127,7 +128,8 @@ onnx::Value* summed(NodeConverter& node, onnx::Value* data, onnx::Value* segment
   return node.add("ScatterND", {zeros, tuples, data}, {{"reduction", std::string("add")}});
 }
 
-/// UnsortedSegmentSum ignores rows with a negative segment. Such rows are replaced with zeros and moved to segment 0.
+/// Replaces rows of `data` whose segment is negative with zeros and assigns them to segment 0, because
+/// UnsortedSegmentSum ignores them. `numbers`, the segment of each row, is changed too.
 void drop_negative(NodeConverter& node, onnx::Value*& data, onnx::Value*& numbers) {
   const auto known = node.ints_in(numbers);
   if (known && std::all_of(known->begin(), known->end(), [](std::int64_t number) { return number >= 0; })) return;

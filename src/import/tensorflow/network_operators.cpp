@@ -81,8 +81,8 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   return result;
 }
 
-/// Adds the attributes for padding. SAME adds the odd element at the end, and is written as numbers if the sizes are
-/// known.
+/// Adds the attributes for padding to `attributes`. SAME pads one element more at the end if the number is odd; the
+/// pads are written as numbers if the sizes are known, otherwise as auto_pad.
 void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
   const std::string padding = node.text_or("padding", "VALID");
@@ -134,7 +134,7 @@ void check_positive(const NodeConverter& node, const Ints& numbers, std::string_
   }
 }
 
-/// Returns the dimensions of a filter without loading its data.
+/// Returns the dimensions of a filter, input `i`, without loading its data.
 Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
   const onnx::Value* filter = node.input(i);
   Ints dims;

@@ -54,7 +54,8 @@ class NodeConverter : public NodeBuilder {
   /// Returns the numbers of an attribute, or an empty list if the node lacks the attribute.
   [[nodiscard]] std::vector<float> floats(const std::string& attribute) const;
   [[nodiscard]] Ints ints_or(const std::string& attribute, Ints otherwise) const;
-  /// Returns a shape, with -1 for a dynamic size; nothing if the attribute is absent or has an unknown rank.
+  /// Returns the shape in an attribute, with -1 for a dynamic size; nothing if the attribute is absent or has an
+  /// unknown rank.
   [[nodiscard]] std::optional<Ints> shape_or(const std::string& attribute) const;
   [[nodiscard]] onnx::ElementType type_or(const std::string& attribute, onnx::ElementType otherwise) const;
 
@@ -84,7 +85,8 @@ struct OperatorEntry {
 
 using OperatorEntries = std::span<const OperatorEntry>;
 
-/// Returns an entry for each of the operators in a list of names separated by single spaces, ordered by name.
+/// Returns an entry for each operator, ordered by name. Each element of `converters` is a converter and the names of
+/// its operators, separated by single spaces.
 [[nodiscard]] std::vector<OperatorEntry> entries_of(
     std::initializer_list<std::pair<void (*)(NodeConverter& node), std::string_view>> converters);
 
@@ -120,7 +122,7 @@ struct OperatorGroup {
 /// Returns why an operator is refused, if there is a specific reason; otherwise an empty string.
 [[nodiscard]] std::string reason_against(std::string_view op);
 
-/// Returns which forms of an operator the reader refuses; empty if it reads every form that an inference graph
+/// Returns which variants of an operator the reader refuses; empty if it reads every variant that an inference graph
 /// contains.
 [[nodiscard]] std::string_view limits_of(std::string_view op);
 

@@ -26,7 +26,8 @@ onnx::Value* numbers_of(NodeConverter& node, const std::vector<double>& numbers,
   return node.constant_of(onnx::TensorData::from_numbers(type, dims, numbers));
 }
 
-/// Rounds elements to the grid: with QuantizeLinear and DequantizeLinear for 8 bits, otherwise with arithmetic.
+/// Returns x rounded to the values of the grid, by QuantizeLinear and DequantizeLinear if the grid has 8 bits,
+/// otherwise by arithmetic. `axis` is the axis of the scales, if there is one scale per channel.
 onnx::Value* put_on_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   constexpr double u8_highest = 255;
@@ -96,8 +97,9 @@ bool fits_i8(const Grid& grid) {
                      [&](double zero) { return grid.lowest - zero >= i8_lowest && grid.highest - zero <= i8_highest; });
 }
 
-/// Rounds elements to a grid with QuantizeLinear and DequantizeLinear of i8 with the zero point 0, after limits where
-/// the grid is smaller than i8. The axis is the last one if there is a scale for each channel.
+/// Returns x rounded to the values of the grid by QuantizeLinear and DequantizeLinear of i8 with the zero point 0,
+/// after Max and Min with the limits of the grid. `axis` is the axis of the scales, which must be the last one, if
+/// there is one scale per channel.
 onnx::Value* put_on_i8_grid(NodeConverter& node, onnx::Value* x, const Grid& grid, std::int64_t axis) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   std::vector<double> lows;
@@ -115,8 +117,8 @@ onnx::Value* put_on_i8_grid(NodeConverter& node, onnx::Value* x, const Grid& gri
                   attributes);
 }
 
-/// Rounds elements to a grid as TensorFlow's kernel does (fake_quant_ops_functor.h): upwards if they lie between two
-/// values, which QuantizeLinear rounds to the even step.
+/// Returns x rounded to the values of the grid as TensorFlow's kernel does (fake_quant_ops_functor.h): a number halfway
+/// between two values is rounded up, whereas QuantizeLinear rounds it to the even step.
 onnx::Value* put_on_grid_as_tensorflow(NodeConverter& node, onnx::Value* x, const Grid& grid) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   std::vector<double> lows;
@@ -176,7 +178,8 @@ void fake_quantize(NodeConverter& node) {
                                           : put_on_grid_as_tensorflow(node, node.input(0), grid));
 }
 
-/// Returns a single scale for both signs, which the wider side of the range determines (quantize_and_dequantize_op.h).
+/// Returns the factor from real numbers to quantization steps, the inverse of the scale. It is the same for both signs,
+/// and the wider side of the range determines it (quantize_and_dequantize_op.h).
 double scale_of_range(double low, double high, double lowest, double highest) {
   const double from_low = lowest * low > 0 ? lowest / low : std::numeric_limits<float>::max();
   const double from_high = highest * high > 0 ? highest / high : std::numeric_limits<float>::max();
@@ -256,8 +259,8 @@ Stored stored_range(const NodeConverter& node, onnx::ElementType type) {
   }
 }
 
-/// The real numbers that stored integers represent: k represents k * scale + summand, in each of TensorFlow's three
-/// modes.
+/// The linear function by which stored integers represent real numbers: k represents k * scale + summand. Each of
+/// TensorFlow's three modes has this form.
 struct Line {
   double scale = 1;
   double summand = 0;
@@ -307,7 +310,8 @@ void dequantize(NodeConverter& node) {
   node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, onnx::ElementType::f32)}));
 }
 
-/// Returns the range, widened until it includes 0 and is not too narrow, as TensorFlow's kernel does (quantize_op.cc).
+/// Returns the range, widened until it includes 0 and has the width that `ensure_minimum_range` requires, as
+/// TensorFlow's kernel does (quantize_op.cc).
 Range widened(const NodeConverter& node, const Range& given) {
   constexpr float least = 0.01F;
   const double low = std::min(0.0, given.low);

@@ -345,7 +345,8 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   return inputs;
 }
 
-/// Returns the result of a loop that an Exit node outputs.
+/// Returns the name of the loop's result that an Exit node outputs: output i of the LoopCond stands for result i of the
+/// loop. Throws Error if the node belongs to no loop.
 std::vector<TensorName> Scope::exit_of(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   const NodeDef* split = inputs.size() == 1 ? find(inputs[0].node) : nullptr;
@@ -419,7 +420,7 @@ void Scope::sort() {
   }
 }
 
-/// Collects all unknown operators, so that they are reported together.
+/// Adds the unknown operators of this scope to `reading_.unknown`, so that all of them are reported together.
 void Scope::check_known() {
   constexpr std::array<std::string_view, 13> here = {
       "Const", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Switch", "Merge", "Enter", "Exit", "LoopCond",

@@ -81,13 +81,13 @@ class Scope {
         std::vector<TensorName> results, int depth);
 
   void plan();
-  /// Adds the nodes to `graph` and returns the results. In a frame, `captured` contains the values of captures().
-  /// Values of arguments that nothing reads may be null.
+  /// Adds the nodes to `graph` and returns the results. For a loop of TensorFlow 1, `captured` contains the values of
+  /// captures(). Elements of `arguments` that no node reads may be null.
   std::vector<onnx::Value*> convert(onnx::Graph& graph, const std::vector<onnx::Value*>& arguments,
                                     const std::map<TensorName, onnx::Value*>& captured = {});
 
   [[nodiscard]] const std::vector<TensorName>& results() const { return results_; }
-  /// Returns the tensors of the enclosing scope that a frame reads without changing them.
+  /// Returns the tensors of the enclosing scope that a loop of TensorFlow 1 reads without changing them.
   [[nodiscard]] const std::vector<TensorName>& captures() const { return captures_; }
   [[nodiscard]] const NodeDef* node_of(const TensorName& name) const;
   /// Returns the tensor that a chain of Identities copies, or the tensor itself.
@@ -95,7 +95,8 @@ class Scope {
   [[nodiscard]] std::optional<std::size_t> argument(const TensorName& name) const;
   /// Returns the nodes that read an argument, directly or through Identities.
   [[nodiscard]] std::vector<const NodeDef*> readers_of_argument(std::size_t index) const;
-  /// Returns the ONNX value of a tensor, or null if there is no such tensor or if Graft does not keep it.
+  /// Returns the ONNX value of a tensor, or null if no node of this scope computes the tensor or if Graft does not
+  /// convert this output of the node.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
   /// Records that a node's result is its input `item`, the element that a loop appends to a list.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
