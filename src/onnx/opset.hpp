@@ -25,7 +25,7 @@ struct RaisedNode {
   NodeRef node;                      ///< The node before the change.
   std::vector<std::string> inputs;   ///< Names of the inputs that are not constant.
   std::vector<std::string> outputs;  ///< The names of the outputs that are used. Inputs and outputs keep their names.
-  /// Whether other operators compute the outputs now; false if attributes only became inputs.
+  /// Whether other operators compute the outputs now; false if the only change is that attributes became inputs.
   bool computed_anew = false;
 };
 
@@ -36,12 +36,13 @@ struct RaisedNode {
 /// invalid.
 std::vector<RaisedNode> upgrade_opset(Model& model, std::int64_t version = working_opset);
 
-/// Raises a graph whose root imports an older opset, and changes the import. With `constants_as_nodes`, new constants
-/// are nodes, as required in the body of a function, which has no initializers.
+/// Rewrites the nodes of a graph, whose main graph or function imports an older opset, for opset `version`, and changes
+/// the import. Returns the rewritten nodes. If `constants_as_nodes` is true, new constants are nodes, as required in
+/// the body of a function, which has no initializers.
 std::vector<RaisedNode> raise_graph_opset(Graph& graph, std::int64_t version, bool constants_as_nodes);
 
-/// Writes those attributes of a node of ai.onnx whose default in `opset`, the opset of the node, differs from the
-/// default in a newer opset. The value 0 stands for the newest opset.
+/// Adds to a node of ai.onnx the attributes that it omits and whose default in `opset`, the opset of the node, differs
+/// from the default in a newer opset. The value 0 stands for the newest opset.
 void write_old_defaults(Node& node, std::int64_t opset);
 
 }  // namespace graft::onnx

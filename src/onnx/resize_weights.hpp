@@ -40,14 +40,16 @@ struct AxisScale {
 /// an axis is out of range.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> resized_axes(const Node& resize, std::size_t rank);
 
-/// Returns the new size and the scale of an axis with `from` elements. `wanted` is the axis's element of the input
-/// `sizes` (by_sizes) or of `scales`, which contains floats.
+/// Returns the scale of an axis with `from` elements and its size after resizing. `wanted` is the element of the input
+/// `sizes` (if `by_sizes`) or `scales` for this axis.
 [[nodiscard]] AxisScale scale_axis(std::int64_t from, double wanted, bool by_sizes);
 
-/// Returns the position in the input that corresponds to element `at` of the output.
+/// Returns the position in the input, in elements, that corresponds to element `at` of the output. `coordinates` is the
+/// attribute coordinate_transformation_mode.
 [[nodiscard]] double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates);
 
-/// Returns the weights as a row-major matrix of shape [to, from].
+/// Returns the weights as a row-major matrix of shape [to, from]: row i contains the weight of each input element in
+/// output element i.
 [[nodiscard]] std::vector<double> resize_matrix(const AxisScale& axis, const Interpolation& how);
 
 }  // namespace graft::onnx

@@ -50,7 +50,7 @@ struct OperatorSchema {
 
 /// Returns the schema of an operator; null for a name that ai.onnx never had.
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type);
-/// Returns the schema of an operator; null also if the operator is not in the opset yet, or no longer.
+/// Returns the schema of an operator, or null if the operator does not exist in this opset.
 [[nodiscard]] const OperatorSchema* find_schema(std::string_view op_type, std::int64_t opset);
 /// An operator of ai.onnx as one opset defines it.
 struct SchemaVersion {

@@ -34,7 +34,8 @@ constexpr std::size_t most_contents = 64;  // The largest number of elements of 
 
 class Inference {
  public:
-  /// Without `on_fault`, the first node that contradicts itself ends the inference with an Error.
+  /// Creates an inference that calls `on_fault` for each node that contradicts itself. If `on_fault` is empty, the
+  /// first such node ends the inference with an Error.
   explicit Inference(const OnFault& on_fault) : on_fault_(on_fault) {}
 
   void run(Graph& graph) {
@@ -330,8 +331,8 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
   return nullptr;
 }
 
-/// Infers on a copy in which calls are replaced with the bodies of functions, and copies the types and shapes back to
-/// the model's own values.
+/// Infers types and shapes on a copy of the model in which calls are replaced with the bodies of functions, and copies
+/// the results back to the model's own values.
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;
@@ -559,7 +560,8 @@ std::size_t infer_around_faults(Model& model, const OnFault& on_fault) {
 
 namespace {
 
-/// Replaces the shapes of inputs with `input_shapes`.
+/// Replaces the shapes of inputs with `input_shapes`; a symbol in a replaced shape also gets its new value in other
+/// inputs. Throws Error for a name that is not an input, and for a shape that contradicts the declared one.
 void give_shapes(Model& model, const InputShapes& input_shapes) {
   std::unordered_map<std::string, Dim> bound;  // The new values of symbols.
   for (const auto& [name, shape] : input_shapes) {

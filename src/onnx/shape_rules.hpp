@@ -33,7 +33,8 @@ class NodeTypes {
   /// Returns the elements of a small integer input, or nothing if they are unknown.
   [[nodiscard]] std::optional<Contents> contents(std::size_t i) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t i) const;
-  /// Returns the integers of an attribute, or of the input that replaced it in newer opsets.
+  /// Returns the integers of an attribute, or of the input that replaced the attribute in newer opsets; nothing if they
+  /// are unknown.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::string_view attribute, std::size_t input) const;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t i) const;
   /// Converts an axis of a tensor of that rank, in which a negative value counts from the end, to one that counts from
@@ -55,9 +56,11 @@ class NodeTypes {
   ContentsMap& contents_;
 };
 
-/// Runs the rule of an operator of ai.onnx without subgraphs. Returns false if Graft has no rule for it.
+/// Infers the outputs of a node of ai.onnx without subgraphs. Returns false and sets nothing if Graft has no rule for
+/// its operator.
 bool apply_shape_rule(NodeTypes& types);
-/// Does the same for an operator of ONNX Runtime, of the domain com.microsoft.
+/// Infers the outputs of a node of the domain com.microsoft, which ONNX Runtime defines. Returns false if Graft has no
+/// rule for its operator.
 bool apply_onnxruntime_shape_rule(NodeTypes& types);
 
 /// Returns the dimension, or an unknown one if its expression is too long to be useful: without this limit, a model
@@ -70,8 +73,8 @@ bool apply_onnxruntime_shape_rule(NodeTypes& types);
 /// unknown one while the declared one is constant. Declarations of inner values and outputs may be out of date: they
 /// are seldom changed when the inputs of an exported model are made dynamic.
 [[nodiscard]] Dim merge(const Dim& inferred, const Dim& declared);
-/// Returns the shape of a tensor that has one of two shapes, with unknown dimensions where they differ; nothing if one
-/// of them is unknown or their ranks differ.
+/// Returns the shape of a tensor that has one of two shapes, with unknown dimensions where the shapes differ; nothing
+/// if one of the shapes is unknown or their ranks differ.
 [[nodiscard]] std::optional<Shape> either_of(const std::optional<Shape>& a, const std::optional<Shape>& b);
 /// Returns the shape of one tensor in a sequence or an optional. Where the tensors may differ, each call creates new
 /// unknown dimensions, because two tensors need not have equal sizes.

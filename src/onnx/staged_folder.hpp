@@ -8,9 +8,10 @@
 
 namespace graft::onnx {
 
-/// A new folder under a temporary name next to its target; `commit` renames it. Without a commit no folder remains; the
-/// folder of a killed process is removed when the same name is written again. Throws Error if the target exists, even
-/// as a symbolic link, which is then not changed, or if the parent folder is missing or cannot be written to.
+/// A new folder under a temporary name next to its target; `commit` renames it. If `commit` is not called, the folder
+/// is removed; the folder of a killed process is removed when the same name is written again. Throws Error if the
+/// target exists, even as a symbolic link, which is then not changed, or if the parent folder is missing or cannot be
+/// written to.
 class StagedFolder {
  public:
   explicit StagedFolder(std::filesystem::path target);

@@ -28,8 +28,8 @@ struct Node;
 /// The domain of the operators that ONNX Runtime adds to those of ONNX.
 inline constexpr std::string_view onnxruntime_domain = "com.microsoft";
 
-/// Returns whether a node is of the domain com.microsoft, and of SimplifiedLayerNormalization, which ONNX Runtime has
-/// without a domain.
+/// Returns whether a node belongs to ONNX Runtime: it is of the domain com.microsoft, or its operator is
+/// SimplifiedLayerNormalization, which ONNX Runtime has without a domain.
 [[nodiscard]] bool is_of_onnxruntime(const Node& node);
 
 /// Returns whether ONNX Runtime may be able to run a node: the operator is one of ONNX or of com.microsoft, or a

@@ -69,7 +69,7 @@ void store(std::string& bytes, T value) {
   bytes.append(raw.data(), raw.size());
 }
 
-/// Rounds to the nearest integer of type T, ties to even, and saturates.
+/// Rounds to the nearest integer of type T, ties to even, and saturates. NaN becomes 0.
 template <class T>
 T to_integer(double value) {
   if (std::isnan(value)) return T{0};
@@ -292,8 +292,8 @@ TensorData TensorData::scalar_of(ElementType type, double value) { return from_n
 
 namespace {
 
-/// Returns the first `elements` + 1 elements of a large tensor, so that a few of them can be shown without reading all
-/// weights.
+/// Returns a tensor of one dimension with the first `elements` + 1 elements of a large tensor, so that a few of them
+/// can be shown without reading all weights. Returns small tensors, strings and elements smaller than a byte unchanged.
 TensorData beginning_of(const TensorData& tensor, std::size_t elements) {
   const auto bits = static_cast<std::size_t>(bits_of(tensor.type));
   const std::size_t bytes = (elements + 1) * bits / 8;

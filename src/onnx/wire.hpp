@@ -40,14 +40,16 @@ struct CutMessage {
 /// bytes begin; nothing if another part of the message is wrong, or if the last field has another number.
 [[nodiscard]] std::optional<std::uint64_t> size_before_truncation(std::string_view message, std::uint32_t field);
 
-/// The pieces of a message while it is read.
+/// The large fields that cut_large_fields() removed from a message, for the reader of the message.
 class Pieces {
  public:
-  /// `owner` keeps the bytes alive. If it is null, each piece is copied when it is requested.
+  /// Creates the pieces from CutMessage::pieces. `owner` keeps their bytes alive; if it is null, each piece is copied
+  /// when it is requested.
   Pieces(std::vector<std::string_view> pieces, std::shared_ptr<const void> owner)
       : pieces_(std::move(pieces)), owner_(std::move(owner)) {}
 
-  /// Returns a piece by its number. Throws Error for a number that cut_large_fields did not assign.
+  /// Returns a piece by its number, the value of its piece field. Throws Error for a number that cut_large_fields did
+  /// not assign.
   [[nodiscard]] Bytes at(std::uint64_t number) const;
 
  private:

@@ -49,9 +49,9 @@ struct Tally {
   int cases = 0;
   int failures = 0;
 
-  /// Runs `check` on each case of an operator and counts the results. `check` returns nothing for a case to skip, an
-  /// empty text for success, and otherwise the failure. A single mistake fails most cases, so only the first failures
-  /// are printed in full.
+  /// Runs `check` on each case of an operator, adds to `cases` and `failures`, and prints the failures. `check` returns
+  /// nothing for a case to skip, an empty string for success, and otherwise the failure. A single mistake fails most
+  /// cases, so only the first three failures are printed in full.
   template <class Check>
   void run(const graft::ops::OperatorCases& all, const Check& check) {
     constexpr int printed = 3;

@@ -30,8 +30,8 @@ constexpr auto make_one = "Build a library of operators with graft_add_plugin_li
   throw Error("library of operators " + file + ": " + why + "\n" + next);
 }
 
-/// Refuses a truncated file. The dynamic loader would map it without checking its size, and the process would end with
-/// SIGBUS.
+/// Throws Error if the file is not a shared library or is truncated. The dynamic loader would map a truncated file
+/// without checking its size, and the process would end with SIGBUS.
 void check_is_whole(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(file, "it cannot be read", "Check the permissions of the file");

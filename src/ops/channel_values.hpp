@@ -10,8 +10,8 @@
 
 namespace graft::ops {
 
-/// Returns the description of the missing input: an f32 vector with the attribute's length, or with `count` elements if
-/// the attribute is empty.
+/// Returns the description of an f32 input with one value per channel that an attribute replaces. Its length is that of
+/// the attribute, or `count` if the attribute is empty.
 [[nodiscard]] inline TensorDesc channel_values(const std::vector<float>& values, std::int64_t count) {
   return {.dtype = DType::f32,
           .layout = Layout::linear,

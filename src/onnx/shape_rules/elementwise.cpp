@@ -13,7 +13,7 @@ namespace {
 
 void same(NodeTypes& t) { t.copy(0); }
 
-/// Copies the shape of the input, and checks that `axis` is a valid axis of it.
+/// Copies the type and the shape of the input to the output. Throws Error if the input does not have the axis `axis`.
 void along_axis(NodeTypes& t) {
   t.copy(0);
   // Before opset 13 these operators flatten the axes before `axis` to rows and the remaining axes to columns.
@@ -37,7 +37,7 @@ void check_is_per_channel(const NodeTypes& t, std::size_t input) {
                      t.node().input(input)->name, count.value(), channels.value()));
 }
 
-/// Throws Error if an input does not match the last axes of the first input.
+/// Throws Error if an input cannot be broadcast to the last axes of the first input.
 void check_broadcasts(NodeTypes& t, std::size_t input) {
   const Shape* x = t.shape(0);
   const Shape* other = t.shape(input);
@@ -77,8 +77,8 @@ void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
   t.set_shape(0, std::move(result));
 }
 
-/// Computes the output's values by calling `f` for each pair of elements if both inputs are known by value. One of them
-/// may be a single number.
+/// Sets the values of the output to the results of `f` for each pair of elements if the values of both inputs are
+/// known. An input with a single element is paired with each element of the other input.
 template <class F>
 void follow_contents(NodeTypes& t, F&& f) {
   const auto a = t.contents(0);

@@ -11,13 +11,14 @@ namespace {
 
 void like_first(NodeTypes& t) { t.copy(0); }
 
-/// The result has the shape of the first input and the type of the scale.
+/// Sets the output's shape to the shape of the first input, and its type to the type of the scale, input 1.
 void simplified_normalization(NodeTypes& t) {
   t.set_type(0, t.type(1));
   if (t.shape(0) != nullptr) t.set_shape(0, *t.shape(0));
 }
 
-/// An addition with a normalization: the last output, if present, is the sum.
+/// Infers the outputs of SkipLayerNormalization and similar operators, which normalize a sum. The last output, if
+/// present, is the sum, whose type and shape are those of the first input.
 void with_sum(NodeTypes& t) {
   t.copy(0);
   const std::size_t sum = t.node().op_type == "SkipGroupNorm" ? 1 : 3;
@@ -65,7 +66,7 @@ void embedding(NodeTypes& t) {
   if (gives_sum) t.set_shape(2, shape);
 }
 
-/// Returns the width of the values of an Attention or a MultiHeadAttention.
+/// Returns the size of the last axis of the values of an Attention or a MultiHeadAttention; nothing if it is unknown.
 std::optional<Dim> width_of_values(const NodeTypes& t) {
   if (t.node().op_type == "MultiHeadAttention") {
     const Shape* value = t.shape(2);

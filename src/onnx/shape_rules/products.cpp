@@ -63,7 +63,8 @@ EinsumTerm einsum_term(std::string_view text) {
   return term;
 }
 
-/// Returns the size of a letter that labels several axes.
+/// Returns the size of the axes that a letter labels, of which two have the sizes `a` and `b`; size 1 is broadcast.
+/// Throws Error if the sizes contradict each other.
 Dim common_size(const NodeTypes& t, char letter, const Dim& a, const Dim& b) {
   if (!a.is_constant() || a == Dim(1)) return b.is_constant() || a == Dim(1) ? b : a;
   if (b.is_constant() && b != Dim(1) && a != b) {

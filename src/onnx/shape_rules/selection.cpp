@@ -83,9 +83,9 @@ void split(NodeTypes& t) {
   }
 }
 
-/// Returns the index of the first element of a slice of `n` elements, and the index at which the slice ends. A start
-/// before the data stands for the first element, even with a negative step, whereas an end before the data lies before
-/// the first element.
+/// Returns the index of the first element of a slice of an axis of `n` elements, and the index before which the slice
+/// ends. A start before the data stands for the first element, even with a negative step, whereas an end before the
+/// data becomes -1 if the step is negative.
 std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_t end, std::int64_t step,
                                                  std::int64_t n) {
   if (n == 0) return {0, 0};
@@ -262,7 +262,8 @@ void center_crop_pad(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
-/// [N, C * elements of a block, blocks] becomes [N, C, sizes of the image].
+/// Infers the output of Col2Im. The input has the shape [N, C * elements of a block, blocks], the output [N, C, sizes
+/// of the image].
 void col2im(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const Shape* x = t.shape(0);
@@ -325,7 +326,8 @@ void resize(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
-/// Infers an unknown size along `axis`. Without that attribute the input is flattened first.
+/// Infers the output of Compress and Unique, which selects elements along `axis`: the size of this axis is unknown.
+/// Without the attribute `axis`, the output has one dimension of unknown size.
 void compress(NodeTypes& t) {
   t.set_type(0, t.type(0));
   if (t.node().attribute("axis") == nullptr) {

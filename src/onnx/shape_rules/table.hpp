@@ -36,7 +36,7 @@ void add_regions(Table& table);
 void gemm(NodeTypes& t);
 void convolution(NodeTypes& t);
 
-/// Returns the product of the axes from `first` up to, but not including, `last`.
+/// Returns the product of the sizes of the axes from `first` up to, but not including, `last`.
 [[nodiscard]] Dim product(const Shape& shape, std::size_t first, std::size_t last);
 
 /// A product, split into a constant and other factors, so that equal symbols cancel in a division.

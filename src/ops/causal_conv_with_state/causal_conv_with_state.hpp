@@ -13,8 +13,8 @@ constexpr std::array<Choice<CausalActivation>, 3> choices(CausalActivation /*tag
   return {{{"none", CausalActivation::none}, {"silu", CausalActivation::silu}, {"swish", CausalActivation::swish}}};
 }
 
-/// If an optional input is missing while a later one is present, as in a model with a state but without a bias, its
-/// place is taken by a tensor without elements.
+/// A causal 1-D convolution with a state. An optional input that is missing while a later one is present (a state
+/// without a bias) is passed as a tensor without elements.
 struct CausalConvWithState {
   static constexpr auto name = "CausalConvWithState";
   static constexpr int version = 1;
@@ -25,7 +25,7 @@ struct CausalConvWithState {
   static constexpr auto source = "ONNX CausalConvWithState 27; Gu and Dao 2023, Mamba; torch.nn.functional.conv1d";
   static constexpr auto why_plugin = "TensorRT has no convolution layer with a state";
 
-  /// Ports.
+  /// The indices of the inputs.
   enum : std::size_t { x, weight, bias, past_state };
 
   CausalActivation activation = CausalActivation::none;

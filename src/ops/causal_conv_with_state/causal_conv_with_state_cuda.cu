@@ -128,8 +128,8 @@ __device__ Vector<T, widest<T>> load_elements(const CausalTask<T>& task, std::in
   return V::of(elements);
 }
 
-/// Applies the activation and stores the results of a row from index `first` on. Stores the state if this is the end of
-/// the row.
+/// Applies the activation to `sums` and stores them as the results of a row from index `first` on. If `stores_state` is
+/// true, the thread of the last vector of the row also stores the state.
 template <class T>
 __device__ void finish(const CausalTask<T>& task, std::int64_t row, std::int64_t first, float (&sums)[widest<T>],
                        bool stores_state) {

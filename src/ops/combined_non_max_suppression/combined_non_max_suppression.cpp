@@ -32,8 +32,8 @@ std::int64_t integer_of(std::span<const NamedAttribute> fields, std::string_view
   return otherwise;
 }
 
-/// Translates the fields that NVIDIA's BatchedNMS plugins have, and mmdeploy's under other names. They select scores
-/// above the threshold, and the operator also selects the threshold itself.
+/// Translates score_threshold, a field of NVIDIA's BatchedNMS plugins and of mmdeploy's, to the next larger float: the
+/// plugins select scores above the threshold, whereas the operator also selects scores equal to it.
 Status translate_batched(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const std::string_view field : {"scoreThreshold", "score_threshold"}) {
     for (const NamedAttribute& each : fields) {
@@ -90,8 +90,9 @@ DropIn for_tensorflow(std::string_view plugin_name, std::string_view doc) {
           .doc = doc};
 }
 
-/// NVIDIA's plugin for the standard operator. Its output has a row for each place of each item: the detections of all
-/// items without gaps, then copies of the last one; -1 without any detection.
+/// Returns the drop-in for EfficientNMS_ONNX_TRT, NVIDIA's plugin for ONNX's NonMaxSuppression. Its output has a fixed
+/// number of rows: the detections of all items without gaps, then copies of the last detection, or rows of -1 if there
+/// is no detection.
 DropIn for_onnx() {
   return {.plugin_name = "EfficientNMS_ONNX_TRT",
           .version = "1",
@@ -224,7 +225,8 @@ class FunctionText {
 
  private:
   void add(std::string_view lines) { (text_ += lines) += '\n'; }
-  /// Returns `condition`, and if it is true adds its letter to the name of the function, whose text depends on it.
+  /// Returns `condition`. If it is true, adds `letter` to the name of the function, because the text of the function
+  /// then differs.
   bool if_so(bool condition, char letter) {
     if (condition) flags_ += letter;
     return condition;
@@ -265,7 +267,8 @@ is_candidate = And(is_high, is_foreground)
 ranked32 = Where(is_candidate, table32, lowest32))");
   }
 
-  /// Adds sorted32 (N,M), and the box, the class and the element number of each place in it.
+  /// Adds the lines that compute sorted32 (N,M), the scores of the M candidates to visit in descending order, and the
+  /// box, the class and the element number of each of these candidates.
   void sort_candidates() {
     const bool of_class = if_so(op_.top_k_per_class, 'c');
     add(std::string("all_count = Identity(") + (of_class ? "box_count)" : "element_count)"));
@@ -290,8 +293,8 @@ label = Mod(place, divisor))");
     add("first_element = Mul(box, class_count)\nelement = Add(first_element, label)");
   }
 
-  /// Adds corners32 (N,boxes,classes,4, with 1 class if classes share boxes) and place32 (N,M,4), the corners of each
-  /// place.
+  /// Adds the lines that compute corners32 (N,boxes,classes,4, with 1 class if classes share boxes), the corners of all
+  /// boxes, and place32 (N,M,4), the corners of each candidate of sorted32.
   void decode_boxes() {
     add(R"(quarters = Constant<value_ints=[2, 2]>()
 box_shape = Constant<value_ints=[0, 0, -1, 4]>()
@@ -334,7 +337,8 @@ element_index = Expand(element_column, coordinates)
 place32 = GatherElements<axis=1>(list32, element_index))");
   }
 
-  /// Adds the lower and the upper corners of boxes whose corners have any order.
+  /// Adds the lines that compute `<to>_low32` and `<to>_high32`, the lower and the upper corners of the boxes `from`,
+  /// whose corners may have any order.
   void order(const std::string& from, const std::string& to) {
     const auto half = [&](const char* reduce, const char* which) {
       add(to + which + "32 = " + reduce + "<axes=[3], keepdims=0>(" + to + "_pairs32)");
@@ -345,7 +349,8 @@ place32 = GatherElements<axis=1>(list32, element_index))");
     half("ReduceMax", "_high");
   }
 
-  /// Adds kept32 (N,M), which is 0, or higher for an earlier place if the place is a detection.
+  /// Adds the lines that compute kept32 (N,M): 0 for a candidate that is not a detection, and for a detection a number
+  /// that is higher for an earlier candidate.
   void suppress() {
     add(R"(pair_shape = Constant<value_ints=[0, 0, 2, 2]>()
 pairs32 = Reshape(place32, pair_shape)

@@ -103,7 +103,7 @@ struct CombinedNonMaxSuppression {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] static Status check(const Problem& problem);
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;
-  /// Returns a tensor without elements in place of missing anchors.
+  /// Returns the description of missing anchors, a tensor without elements.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[boxes].dtype, .extents = {0}};
   }

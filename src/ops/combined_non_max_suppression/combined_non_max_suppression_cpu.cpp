@@ -31,7 +31,7 @@ struct ItemDetections {
   std::int32_t* detection_classes;
   std::int32_t* detection_indices;
 
-  /// Returns the candidates in the order in which they are visited.
+  /// Returns the candidates by descending score; equal scores are in the order of their numbers.
   [[nodiscard]] std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
     const float lowest = lowest_candidate(op);

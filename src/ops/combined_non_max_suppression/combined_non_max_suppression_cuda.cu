@@ -32,7 +32,7 @@ constexpr int select_threads = 512;
 constexpr int lanes_of_box = select_threads / group;
 static_assert(DetectionPlan::tile % find_threads == 0);
 
-/// Returns the bin of a score, which is higher for a higher score, or equal.
+/// Returns the histogram bin of a score. Of two scores, the higher one has the same bin or a higher one.
 __device__ int bin_of(float score) {
   static_assert(DetectionPlan::bins == 4096);
   constexpr int lower_bits = 20;
@@ -86,7 +86,7 @@ struct Detection {
     const std::int64_t first = static_cast<std::int64_t>(item) * scores_of_item();
     return static_cast<float>(scores[first + box_of_number(number) * classes + class_of(number)]);
   }
-  /// Returns whether a number of an item is a candidate, and its score.
+  /// Returns whether score `number` of an item is a candidate. Sets `score` to this score.
   [[nodiscard]] __device__ bool is_candidate(int item, int number, float& score) const {
     if (number >= scores_of_item()) return false;
     score = score_of(item, number);
@@ -98,7 +98,7 @@ struct Detection {
     return {{static_cast<float>(from[0]), static_cast<float>(from[1]), static_cast<float>(from[2]),
              static_cast<float>(from[3])}};
   }
-  /// Returns the corners of a candidate.
+  /// Returns the corners of candidate `number` of an item.
   [[nodiscard]] __device__ Coordinates corners(int item, int number) const {
     const int box = box_of_number(number);
     const std::int64_t first = static_cast<std::int64_t>(item) * boxes_of_item;
@@ -110,7 +110,7 @@ struct Detection {
     return corners_of(found, is_center);
   }
 
-  /// Writes candidate `number` to place `at` of an item.
+  /// Writes candidate `number` as detection `at` of an item.
   __device__ void write(int item, int at, int number) const {
     const std::int64_t to = static_cast<std::int64_t>(item) * most + at;
     const Coordinates found = corners(item, number);
@@ -131,7 +131,7 @@ struct Detection {
   }
 };
 
-/// The memory in the workspace.
+/// Addresses in the workspace.
 struct DetectionBuffers {
   int* found;
   int* begins;
@@ -195,7 +195,8 @@ __global__ void __launch_bounds__(find_threads)
   if (threadIdx.x == 0) found[blockIdx.x] = sums.all;
 }
 
-/// Replaces the number of candidates of each tile of an item by the number of those in the tiles before it.
+/// Replaces the number of candidates of each tile of an item with the number of candidates in the earlier tiles of the
+/// item. Sets begins and ends to the range of each item's candidates among the sort keys.
 __global__ void __launch_bounds__(sum_threads)
     add_up_candidates(int* found, int* begins, int* ends, int tiles, int scores_of_item) {
   int* own = found + static_cast<std::int64_t>(blockIdx.x) * tiles;
@@ -211,7 +212,8 @@ __global__ void __launch_bounds__(sum_threads)
   ends[blockIdx.x] = static_cast<int>(blockIdx.x) * scores_of_item + before;
 }
 
-/// Writes the candidates of each item in order. -0 becomes 0 in the keys, so that both zeros sort as equal.
+/// Writes the scores (as sort keys) and the numbers of the candidates of each item, in the order of their numbers. -0
+/// becomes 0 in the keys, so that both zeros sort as equal.
 template <class T>
 __global__ void __launch_bounds__(find_threads)
     write_candidates(const __grid_constant__ Detection<T> task, const int* before, float* keys, int* values) {
@@ -366,12 +368,14 @@ Detection<T> make_detection(const Op& op, const DetectionSizes& sizes, const Det
           .clips = op.clip_boxes};
 }
 
-/// Returns whether an item has so many scores that the candidates among the top_k best ones are worth a search.
+/// Returns whether an item has so many scores that it pays to find the candidates that are among the top_k best scores
+/// first.
 bool has_many_scores(const Op& op, const DetectionSizes& sizes) {
   return op.top_k > 0 && !op.top_k_per_class && sizes.scores() > 2 * op.top_k;
 }
 
-/// Computes the lowest bin of each item whose scores are candidates.
+/// Sets lowest_bins[item] to the lowest histogram bin of each item whose scores can be among the top_k best ones.
+/// Overwrites `histograms`.
 template <class T>
 Status bound_scores(const Detection<T>& task, const Grid& tiles, int* histograms, int* lowest_bins,
                     const DetectionSizes& sizes, const CudaContext& context) {

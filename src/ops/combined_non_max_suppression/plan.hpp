@@ -23,8 +23,8 @@ struct DetectionSizes {
   [[nodiscard]] std::int64_t scores() const { return boxes * classes; }
 };
 
-/// Returns the lowest input that is a candidate: the threshold, or its logit if inputs are logits. NaN if no input is a
-/// candidate.
+/// Returns the lowest score input that is a candidate: the threshold, or its logit if the inputs are logits. NaN if no
+/// score is a candidate.
 [[nodiscard]] float lowest_candidate(const CombinedNonMaxSuppression& op);
 
 /// Byte offsets in the workspace of the CUDA kernels.
@@ -33,7 +33,8 @@ struct DetectionPlan : WorkspaceParts {
   static constexpr std::int64_t sort_bytes = 4096;
   /// The number of scores that a block searches for candidates.
   static constexpr std::int64_t tile = 2048;
-  /// The number of classes of scores that the sign, the exponent and the first bits of the mantissa distinguish.
+  /// The number of histogram bins for scores. The sign, the exponent and the first bits of the mantissa determine the
+  /// bin of a score.
   static constexpr std::int64_t bins = 4096;
 
   explicit DetectionPlan(const DetectionSizes& sizes) : tiles((sizes.scores() + tile - 1) / tile) {

@@ -287,14 +287,15 @@ struct DepthwisePatch {
   }
 };
 
-/// This version is for i8: a word holds four channels. Four adjacent pixels of one channel are gathered in a word, and
-/// one instruction adds their products with a row of the window.
+/// Computes the sums of a patch as the version above, for i8: a word holds four channels. Four adjacent pixels of one
+/// channel are gathered in a word, and one instruction adds their products with a row of the window.
 template <int Stride>
 struct DepthwisePatch<std::int8_t, 3, Stride> {
   static constexpr int channels = 4;
   static constexpr int rows = 2;
   static constexpr int filter_words = 3 * 4;
-  /// A slot is skipped after every patch_width * Stride pixels, so that adjacent threads read different banks.
+  /// The number of slots that are skipped after every patch_width * Stride pixels in shared memory, so that adjacent
+  /// threads read different banks.
   static constexpr int skew = 1;
   using Filter = int[3][4];
 

@@ -108,7 +108,8 @@ inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan
 
 inline constexpr std::int64_t most_patch_pixels = std::numeric_limits<int>::max() / 4;
 
-/// Checks that every size of a PatchTask fits into an int. Strides and dilations may be up to 2^step_bits.
+/// Returns unsupported if a size of a PatchTask does not fit into an int. Strides and dilations may be up to
+/// 2^step_bits.
 inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_window, int step_bits) {
   const auto& [depth, height, width] = plan.axis;
   const std::int64_t most_step = std::int64_t{1} << step_bits;
@@ -125,7 +126,7 @@ inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_windo
   return {};
 }
 
-/// Checks that a block may use `bytes` bytes of shared memory for filters and two patches.
+/// Returns unsupported if `bytes` bytes of shared memory, for filters and two patches, are more than a block may use.
 inline Status check_patch_memory(int bytes) {
   constexpr int most = 99 * 1024;  // per block, on every GPU from compute capability 8.0 on
   if (bytes <= most) return {};
@@ -166,7 +167,7 @@ __device__ void multiply_step(SumOf<T> (&sum)[4], const unsigned (&a)[4], unsign
 // The first compute capability with asynchronous copies, and with TF32 and bf16 on tensor cores.
 inline constexpr int ampere = 8;
 
-/// Runs the next variant that fits the problem, on GPUs before Ampere.
+/// Runs the first of the variants tensor_core, f32 and direct that supports the problem. Used on GPUs before Ampere.
 [[nodiscard]] inline Status run_before_ampere(const Convolution& op, const Problem& problem, const Buffers& buffers,
                                               const CudaContext& context) {
   if (tensor_core_fits(op, problem).ok()) return tensor_core_run(op, problem, buffers, context);

@@ -47,7 +47,7 @@ struct Raw {
   }
 };
 
-/// Collects element `column` of each row in `result`. f32 is rounded to TF32.
+/// Sets `result` to element `column` of each row. f32 is rounded to TF32.
 template <int Size, int Rows, class Row, class Result>
 __device__ void gather(const Row (&rows)[Rows], int column, Result& result) {
   constexpr int per_word = 4 / Size;
@@ -70,7 +70,8 @@ __device__ void gather(const Row (&rows)[Rows], int column, Result& result) {
   }
 }
 
-/// Copies the part of one thread: V pixels with 16 bytes of channels (i8: with 4 bytes).
+/// Copies the pixels of one thread: V pixels with 16 bytes of channels each (i8: 4 bytes). If Back is true, copies from
+/// the vector layout to the linear layout.
 template <int Size, int V, bool Back>
 __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first_channel, int first_pixel) {
   using Element = std::conditional_t<Size == 4, unsigned, std::conditional_t<Size == 2, std::uint16_t, std::uint8_t>>;

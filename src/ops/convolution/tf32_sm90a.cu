@@ -232,14 +232,14 @@ __global__ void __launch_bounds__(tf32_threads, 2)
 #endif
 }
 
-/// The tensors x and weight in rows of channels, and the bytes from one row to the next.
+/// The addresses of x and weight in rows of channels, and the bytes from one row to the next.
 struct Tf32Inputs {
   void* x;
   void* weight;
   std::int64_t pixel_bytes;
 };
 
-/// Encodes the tensor maps of x, as the taps of the window read it, and of weight.
+/// Encodes the tensor maps of x, in the order in which the taps of the window read it, and of weight.
 Status make_maps(const ConvolutionPlan& plan, const Tf32Inputs& inputs, int rows, CUtensorMap& x_map,
                  CUtensorMap& weight_map) {
   wgmma::detail::Encoders encode;

@@ -32,8 +32,8 @@ struct Finish {
   float low = 0;
   float high = 0;
   float inverse_y_scale = 0;  ///< 1 / y_scale of i8; 0 if sums must not be multiplied by it.
-  /// For i8, the limit of a factor in steps of y. From this limit on, a result may be too large to be rounded by
-  /// addition.
+  /// For i8, the limit of `factor` / y_scale, the number by which a sum is multiplied. From this limit on, a result may
+  /// be too large to be rounded by addition.
   float most_factor = 0;
 
   // The error of sum * (factor / y_scale) + bias / y_scale is less than (2.5 |result| + 2 |bias / y_scale|) * 2^-23.
@@ -150,14 +150,14 @@ struct Turn {
   return swizzle << 62U | static_cast<std::uint64_t>(chunk * 8 / 16) << 32U | std::uint64_t{1} << 16U;
 }
 
-/// A tile that a block computes, or the block's share of a split tile.
+/// A tile that a block computes, or the stages of a split tile that the block computes.
 struct Piece {
   int pixel, channel;  // the first pixel and channel of the tile
   int begin, end;      // the range of stages of the depth
   bool split;
 };
 
-/// Iterates over the pieces of a block.
+/// Iterates over the tiles of a block, and its stages of a split tile.
 template <class Tile>
 class Pieces {
  public:
@@ -391,12 +391,14 @@ __device__ void gather_stages(const GatheredPixels& pixels, const CUtensorMap& w
 }
 
 /// The number of arrays in shared memory that contain one number per channel of a tile: the bias and, for i8, the
-/// factor of the sums. i8 also has both in steps of y, with which almost all results are computed.
+/// factor of the sums. For i8 there are two more, factor and bias divided by y_scale, with which almost all results are
+/// computed.
 template <class T>
 inline constexpr int channel_arrays = std::is_same_v<T, std::int8_t> ? 4 : 1;
 enum ChannelArray { bias_array, factor_array, quick_factor_array, quick_bias_array };
 
-/// The counts of channels that a thread loads before the products and stores to shared memory after them.
+/// The biases and scales of the channels that a thread loads before the products and stores to shared memory after
+/// them.
 template <class T, int N>
 struct Channels {
   static constexpr int count = (N + 127) / 128;
@@ -445,7 +447,7 @@ __device__ inline void load_eight(const float* from, float (&to)[8]) {
   to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/// Packs two adjacent channels in a word; clamps them if `finish.bounds`.
+/// Returns two adjacent channels in one word, clamped to the bounds of `finish` if finish.bounds is true.
 template <class T>
 [[nodiscard]] __device__ unsigned pack(float low, float high, const Finish& finish) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -463,12 +465,12 @@ template <class T>
   }
 }
 
-/// Eight stored channels of a pixel.
+/// Eight adjacent channels of a pixel in their stored type.
 template <class T>
 using Eight = std::conditional_t<std::is_same_v<T, std::int8_t>, uint2, uint4>;
 
-/// Returns eight channels of a pixel in their stored form. `arrays` points to the entries of the first of these
-/// channels.
+/// Returns eight channels of a pixel, computed from their sums, in their stored type. `arrays` points to the entries of
+/// the first of these channels.
 template <class T, int N>
 [[nodiscard]] __device__ Eight<T> finish_eight(const Sum<T> (&sums)[8], const float* arrays, const Finish& finish) {
   float values[8];
@@ -589,15 +591,16 @@ __device__ void store_tile(const Sum<T> (&sums)[Parts][Tile::n / 2], T* y, const
   }
 }
 
-/// Returns the offset in shared memory at which a thread stores its share of two adjacent sums of a split tile.
+/// Returns the offset in bytes, in shared memory, at which a thread stores its partial sums of two adjacent results of
+/// a split tile.
 template <class Tile>
 [[nodiscard]] __device__ int share_offset(int part, int half, int g, int b, int thread) {
   const int slot = ((part * 2 + half) * (Tile::n / 32) + b) * 2 + g / 2;
   return (slot * Tile::warps * 32 + thread) * 16 + g % 2 * 8;
 }
 
-/// Adds the shares of all blocks of a cluster, always in the same order, and stores the results. Each block does this
-/// for a part of the vectors.
+/// Adds the partial sums of all blocks of a cluster, always in the same order, and stores the results. Each block does
+/// this for a part of the vectors.
 template <class T, class Tile, int Blocks>
 __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, const char* shares, const float* arrays,
                              int pixel, int channel) {
@@ -639,7 +642,7 @@ __device__ void store_shares(T* y, const Sizes& sizes, const Finish& finishing, 
 
 }  // namespace detail
 
-/// Computes the pieces of a block. `Pixels` is CUtensorMap or GatheredPixels.
+/// Computes the tiles of a block (see Pieces). `Pixels` is CUtensorMap or GatheredPixels.
 template <class T, class Tile, class Pixels>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks)
     convolve(const __grid_constant__ Pixels pixels, const __grid_constant__ CUtensorMap w_map, T* y,

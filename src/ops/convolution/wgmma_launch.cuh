@@ -12,7 +12,7 @@
 
 namespace graft::ops::wgmma {
 
-/// The division of a convolution between blocks.
+/// The choice of a tile, and of the number of blocks that share a tile, for a convolution.
 struct Cut {
   int tile = 0;     ///< An index into Tiles followed by Patches, or into GatheredTiles.
   int cluster = 1;  ///< The number of blocks that share each split tile.
@@ -31,7 +31,8 @@ struct Encoders {
   decltype(&cuTensorMapEncodeIm2col) im2col = nullptr;
 };
 
-/// Finds the functions of the driver that encode tensor maps, without linking the driver.
+/// Sets `result` to the functions of the driver that encode tensor maps, which are looked up at run time, so that the
+/// driver need not be linked.
 [[nodiscard]] inline Status encoders(Encoders& result) {
   constexpr unsigned since = 12000;
   const auto find = [](const char* name, auto& function) {
@@ -72,7 +73,7 @@ inline constexpr CUtensorMapDataType map_type = std::is_same_v<T, __half>       
                        : CU_TENSOR_MAP_SWIZZLE_NONE;
 }
 
-/// The number and the bytes of the channels of a pixel that are contiguous, and the number of planes.
+/// The number of contiguous channels of a pixel, the bytes that they take, and the number of planes.
 struct DenseChannels {
   cuuint64_t count, bytes, planes;
   template <class T>
@@ -82,8 +83,8 @@ struct DenseChannels {
   }
 };
 
-/// Encodes the map of the input as the taps of the window read it: (channels, w, h, image), or (32, w, h, image, plane)
-/// for chw32.
+/// Encodes the tensor map of the input, in the order in which the taps of the window read it: (channels, w, h, image),
+/// or (32, w, h, image, plane) for chw32.
 template <class T>
 [[nodiscard]] Status map_pixels(const T* x, const ConvolutionPlan& plan, int chunk, int pixels, CUtensorMap& map) {
   Encoders encode;
@@ -202,8 +203,8 @@ template <class T>
       .weight_chunk_shift = std::is_same_v<T, std::int8_t> ? 7 : shift_of(chunk)};
 }
 
-/// Distributes the tiles of `sizes` over blocks that run at the same time, and sets their number. Returns false if
-/// clusters of this size do not suit the problem.
+/// Distributes the tiles of `sizes` over blocks that run at the same time, and sets `blocks` to the number of blocks.
+/// Returns false if clusters of this size do not suit the problem.
 template <class T, class Tile>
 [[nodiscard]] bool spread(Sizes& sizes, int cluster, int multiprocessors, int& blocks) {
   sizes.tiles_n = static_cast<int>(ceil_divide(sizes.channels, Tile::n));
@@ -247,7 +248,7 @@ template <class T, class Tile>
                 x_map, w_map, y, sizes, finishing);
 }
 
-/// Returns whether the pixels of the problem can be gathered.
+/// Returns whether the pixels of the problem can be copied in parts of 16 bytes (GatheredPixels).
 template <class T>
 [[nodiscard]] bool gathered_fits(const ConvolutionPlan& plan) {
   const auto& [depth, h, w] = plan.axis;
@@ -323,7 +324,8 @@ template <class T, class Patch>
          plan.outputs % 8 == 0;
 }
 
-/// Distributes the patches of the problem over blocks that run at the same time and sets their number.
+/// Returns the distribution of the patches of the problem over blocks that run at the same time, and sets `blocks` to
+/// the number of blocks.
 template <class Patch>
 [[nodiscard]] PatchSizes spread_patches(const ConvolutionPlan& plan, int multiprocessors, int& blocks) {
   const auto& [depth, h, w] = plan.axis;
@@ -367,7 +369,7 @@ using Patches = std::conditional_t<std::is_same_v<T, std::int8_t>, std::tuple<Pa
 /// The tiles of gathered pixels. The memory of a multiprocessor that their stages do not need serves as L1 cache.
 using GatheredTiles = std::tuple<GatheredTile<128, 128, 4, 1>, GatheredTile<128, 64, 3, 2>>;
 
-/// Runs gathered tiles. `cut.tile` is an index into GatheredTiles.
+/// Runs one of the GatheredTiles; `cut.tile` is its index.
 template <class T>
 [[nodiscard]] Status run_gathered(const ConvolutionPlan& plan, const Cut& cut, const T* x, const T* weight, T* y,
                                   const Finish& finishing, int multiprocessors, const CudaContext& context) {

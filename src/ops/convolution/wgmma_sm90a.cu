@@ -13,11 +13,11 @@ namespace graft::ops {
 namespace {
 
 #if GRAFT_SM90A
-/// The times in microseconds of a stage and of the end of a tile, with one block on a multiprocessor (`_alone`) and
-/// with as many as fit, and the additional time of the end if filters are not permuted (`apart`). The times of f16 were
-/// fitted by least squares to timings of every cut of 121 random convolutions (`graft bench --random 101`) on an H100
-/// with a cold cache: the cut with the shortest estimate takes 1.06 times as long as the fastest cut in the geometric
-/// mean. The times of i8 were fitted to 72 convolutions of ResNet-50 and VGG-16 on an H200.
+/// Times in microseconds: of a stage and of the final part of a tile, with one block on a multiprocessor (`_alone`) and
+/// with as many as fit, and the additional time of the final part if filters are not permuted (`apart`). The times of
+/// f16 were fitted by least squares to timings of every cut of 121 random convolutions (`graft bench --random 101`) on
+/// an H100 with a cold cache: the cut with the shortest estimate takes 1.06 times as long as the fastest cut in the
+/// geometric mean. The times of i8 were fitted to 72 convolutions of ResNet-50 and VGG-16 on an H200.
 struct TileTimes {
   double stage_alone, stage, end_alone, end, apart;
 };
@@ -45,7 +45,7 @@ constexpr ChunkFactors factors_of(int chunk) {
   if (chunk == 32) return {1.7, 2.55};
   return chunk == 64 ? ChunkFactors{1.2, 1.5} : ChunkFactors{1, 1};
 }
-/// The times in microseconds of every launch, of a split, and of each block that shares a split tile.
+/// Times in microseconds: of every launch (`begin`), of a split, and of each block that shares a split tile.
 struct SplitTimes {
   double begin, split, block;
 };
@@ -54,7 +54,7 @@ constexpr SplitTimes split_times = {2.71, 3.45, .105};
 template <>
 constexpr SplitTimes split_times<std::int8_t> = {0, .086, 1.05};
 
-/// The times in microseconds of a launch of patches, and of each patch that a block computes.
+/// Times in microseconds: of a launch of patches (`begin`), and of each patch that a block computes.
 struct PatchTimes {
   double begin, each;
 };
@@ -92,7 +92,8 @@ std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTi
          split + block * cut.cluster;
 }
 
-/// Returns the cut with the shortest estimate among the tiles and patches that `shape` allows.
+/// Returns the cut with the shortest estimate among the tiles and patches that `shape` allows; nothing if none is
+/// possible.
 template <class T>
 std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
   constexpr std::size_t tiles = std::tuple_size_v<wgmma::Tiles<T>>;
@@ -138,7 +139,8 @@ std::optional<wgmma::Cut> choose_cut(const ConvolutionPlan& plan, int multiproce
   return best;
 }
 
-/// Returns the cut with the shortest estimate among the gathered tiles that `shape` allows.
+/// Returns the cut with the shortest estimate among the gathered tiles that `shape` allows; nothing if none is
+/// possible.
 template <class T>
 std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multiprocessors, const WgmmaShape& shape) {
   const wgmma::Sizes sizes = wgmma::gathered_sizes<T>(plan);

@@ -68,8 +68,8 @@ struct DeformableConvolution {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Returns a tensor without elements in place of a missing bias or mask: a mask of ones would be as large as a given
-  /// mask.
+  /// Returns the description of a missing bias or mask, a tensor without elements: a mask of ones would be as large as
+  /// a given mask.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[x].dtype, .extents = {0}};
   }

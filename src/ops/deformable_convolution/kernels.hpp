@@ -5,12 +5,13 @@
 
 namespace graft::ops {
 
-/// The variant that samples x into tiles for tensor cores.
+/// Returns ok if the variant for tensor cores supports the problem, otherwise unsupported. The variant samples x into
+/// tiles in shared memory.
 [[nodiscard]] Status fits_deformable_tensor_core(const DeformableConvolution& op, const Problem& problem);
 [[nodiscard]] Status run_deformable_tensor_core(const DeformableConvolution& op, const Problem& problem,
                                                 const Buffers& buffers, const CudaContext& context);
 
-/// The variant for any problem, with one thread per result.
+/// Runs the variant for any problem, with one thread per element of y.
 [[nodiscard]] Status run_deformable_direct(const DeformableConvolution& op, const Problem& problem,
                                            const Buffers& buffers, const CudaContext& context);
 

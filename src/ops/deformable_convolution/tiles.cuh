@@ -57,10 +57,10 @@ struct DeformableTask {
   int steps_of_part = 0;
 };
 
-/// Checks that the sizes fit into 32 bits, and that there are enough channels for a step to be worthwhile.
+/// Returns unsupported unless the sizes fit into 32 bits and there are enough channels for a step to be worthwhile.
 [[nodiscard]] Status fits_deformable_tiles(const DeformableConvolution& op, const Problem& problem);
 
-/// Fills the task and copies x and weight to the workspace in its layout.
+/// Sets `task` and copies x and weight to the workspace, in the layout of DeformableSections.
 [[nodiscard]] Status prepare_deformable_task(const DeformableConvolution& op, const Problem& problem,
                                              const Buffers& buffers, const CudaContext& context, DeformableTask& task);
 
@@ -90,7 +90,7 @@ struct DeformableShare {
   return best;
 }
 
-/// Sets the counts of tiles of rows x columns in the task, and returns the number of all tiles.
+/// Sets the numbers of tiles of rows x columns along both axes in the task, and returns the number of all tiles.
 [[nodiscard]] inline std::int64_t set_deformable_tiles(DeformableTask& task, std::int64_t items, int rows,
                                                        int columns) {
   task.row_tiles = static_cast<int>(ceil_divide(task.pixels, rows));
@@ -150,7 +150,7 @@ struct DeformableCorners {
   float factors[2][rows];
 };
 
-/// Finds the corners of one pixel of y, step by step. The thread loads the offsets of a step one step before it uses
+/// Computes the corners of one pixel of y, step by step. The thread loads the offsets of a step one step before it uses
 /// them.
 template <class T>
 class DeformableScout {

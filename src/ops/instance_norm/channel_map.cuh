@@ -26,7 +26,8 @@ struct ChannelNorm {
   float inverse_power;  ///< The value 1 / power, which is exact.
 };
 
-/// y = slope(value * factor + summand), where value = x * power - origin as in Shift.
+/// Computes y = activation(value * factor + summand), where value = x * power - origin as in Shift, and the activation
+/// multiplies negative results by `slope`.
 template <class T>
 struct ChannelMap {
   Shift shift;
@@ -59,8 +60,8 @@ struct ChannelMap {
   }
 };
 
-/// Maps steps of x to steps of y. The result of the linear part is a fraction of the way from the lowest to the highest
-/// step of y (see pack_shares) or, before a leaky activation, a number of steps.
+/// Maps i8 quantization steps of x to steps of y. The linear function yields a fraction, 0 for the lowest and 1 for the
+/// highest step of y (see pack_shares), or a number of steps if a leaky activation follows.
 template <>
 struct ChannelMap<std::int8_t> {
   float whole;  ///< The mean, rounded to a step.

@@ -129,7 +129,7 @@ struct ChannelPart {
   }
 };
 
-/// Runs 1 << log2_lanes lanes of a warp per channel; ragged channels need at least N lanes.
+/// Normalizes each channel with 1 << log2_lanes lanes of a warp; ragged channels need at least N lanes.
 template <class T, int N, int R, bool Ragged>
 __global__ void __launch_bounds__(spread_most_threads)
     channels_by_lanes(const T* x, T* y, Channels channels, int log2_lanes, ChannelNorm norm) {
@@ -144,7 +144,8 @@ __global__ void __launch_bounds__(spread_most_threads)
   if (active) part.store(y, channel, channels, norm, whole, lane, lanes);
 }
 
-/// Joins the parts of all blocks of a cluster.
+/// Returns the moments of a channel, joined from the moments `part` of each block of a cluster. All threads of the
+/// cluster call the function and receive the result.
 template <bool Clustered>
 __device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments& part) {
   constexpr int values = 3;
@@ -162,7 +163,7 @@ __device__ Moments join_cluster(BlockCluster<Clustered>& cluster, const Moments&
   return join_lanes(rank < cluster.size() ? Moments{of_block[0], of_block[1], of_block[2]} : Moments{}, max_cluster);
 }
 
-/// Runs one block of whole warps per channel, or one cluster of such blocks.
+/// Normalizes each channel with one block of whole warps, or with one cluster of such blocks.
 template <class T, int N, int R, bool Ragged, bool Clustered>
 __global__ void __launch_bounds__(largest_block)
     channels_by_block(const T* x, T* y, Channels channels, ChannelNorm norm) {
@@ -193,7 +194,7 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-/// Runs one cluster per long channel. Each thread holds as many vectors in shared memory as in registers.
+/// Normalizes each long channel with one cluster. Each thread holds as many vectors in shared memory as in registers.
 template <class T, int N, int R>
 __global__ void __launch_bounds__(staged_threads, 2)
     channels_half_staged(const T* x, T* y, Channels channels, ChannelNorm norm) {
@@ -238,14 +239,14 @@ __global__ void __launch_bounds__(staged_threads, 2)
 
 }  // namespace detail
 
-/// The length of the longest channel, in vectors of 128 bits, without and with clusters. Larger blocks could hold
-/// channels of twice this length, but reading such channels twice is faster.
+/// The largest length of a channel, in vectors of 128 bits, for one block (channel_capacity_of_block) and for a
+/// cluster. Larger blocks could hold channels of twice this length, but reading such channels twice is faster.
 inline constexpr int channel_capacity_of_block = detail::largest_block * ChannelsPolicy::many;
 inline constexpr int channel_capacity = ChannelsPolicy::half_staged_share * max_cluster;
 
 namespace detail {
 
-/// Runs short channels on lanes of a warp.
+/// Normalizes short channels, each with some lanes of a warp.
 template <class T, int N, bool Ragged>
 [[nodiscard]] Status run_lanes(const T* x, T* y, const Channels& channels, const ChannelNorm& norm, bool fills,
                                const DeviceTraits& device, const CudaContext& context) {
@@ -264,7 +265,7 @@ template <class T, int N, bool Ragged>
   return launch("InstanceNorm lanes", kernel, grid, context, x, y, channels, log2_lanes, norm);
 }
 
-/// Runs longer channels on a block or a cluster each.
+/// Normalizes longer channels, each with a block or a cluster.
 template <class T, int N, bool Ragged>
 [[nodiscard]] Status run_blocks(const T* x, T* y, const Channels& channels, const ChannelNorm& norm, bool fills,
                                 const DeviceTraits& device, const CudaContext& context) {
@@ -306,7 +307,8 @@ template <class T, int N, bool Ragged>
 
 }  // namespace detail
 
-/// Runs channels that fit on the chip. Requires that x and y lie at the same distance from a multiple of 16 bytes.
+/// Normalizes channels that fit into the registers and the shared memory of a block or a cluster. Requires that x and y
+/// lie at the same distance from a multiple of 16 bytes.
 template <class T>
 [[nodiscard]] Status run_channels(const T* x, T* y, const Channels& channels, const ChannelNorm& norm,
                                   const DeviceTraits& device, const CudaContext& context) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t vector_bytes = 16;
 
-/// A problem in the form that every variant uses.
+/// The sizes, parameters and device properties that every variant uses.
 struct Task {
   std::int64_t count;   ///< The number of channels in all items.
   std::int64_t length;  ///< The number of elements in a channel.

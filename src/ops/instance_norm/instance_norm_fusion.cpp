@@ -43,8 +43,8 @@ std::vector<std::int64_t> moving_channels(std::size_t rank, std::size_t from, st
   return permutation;
 }
 
-/// Inserts a Transpose that moves an axis. Sets type and shape of the result, because fuse_activations reads them
-/// before shapes are inferred again.
+/// Inserts a Transpose that moves axis `from` of x to axis `to`, and returns its output. Sets type and shape of the
+/// output, because fuse_activations reads them before shapes are inferred again.
 onnx::Value* transposed(onnx::Graph& graph, onnx::Value* x, std::size_t from, std::size_t to, onnx::Node* before) {
   if (from == to) return x;
   const auto permutation = moving_channels(x->shape.value().size(), from, to);
@@ -122,9 +122,9 @@ class Finder {
   }
 
  private:
-  /// Tries to fuse the computation that begins at an average. Its source is the input of the average, or an earlier
-  /// tensor from which Reshape, Transpose, Squeeze, Unsqueeze, Flatten or Cast produce that input. The earliest is
-  /// tried first.
+  /// Tries to fuse the normalization that contains the average `node`, and returns whether it was fused. The tensor
+  /// that is normalized is the input of the average, or an earlier tensor from which Reshape, Transpose, Squeeze,
+  /// Unsqueeze, Flatten or Cast produce that input. The earliest is tried first.
   bool try_all(onnx::Node& node) {
     std::vector<onnx::Value*> sources;
     for (onnx::Value* value = node.input(0); value != nullptr;) {

@@ -18,8 +18,9 @@ struct Moments {
   [[nodiscard]] __device__ float mean() const { return count > 0 ? __fdividef(sum, count) : 0; }
 };
 
-/// The element that is subtracted from all values of a channel, and a power of two that keeps sums of the largest
-/// numbers finite: value = x * power - origin. For i8 in steps, with a power of 1.
+/// The transformation of all values of a channel before they are summed: value = x * power - origin. `power` is a power
+/// of two that keeps sums of the largest numbers finite (1 for i8), and `origin` is the value of one element of the
+/// channel, for i8 in quantization steps.
 struct Shift {
   float power;
   float origin;
@@ -27,7 +28,7 @@ struct Shift {
 
 namespace detail {
 
-/// Joins the parts of `lanes` neighboring threads. Every one of these threads receives the result.
+/// Returns the joined moments of `lanes` neighboring threads to each of these threads.
 __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
   constexpr unsigned all = 0xFFFFFFFFU;
   Moments whole = part;
@@ -45,7 +46,8 @@ __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
 
 inline constexpr int most_warps = 32;
 
-/// Joins the parts of all threads of a block of whole warps.
+/// Returns the joined moments of all threads of a block of whole warps. Threads of every warp receive the result;
+/// `shared` is scratch memory.
 __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   part = join_lanes(part);
@@ -57,7 +59,7 @@ __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]
   return join_lanes(lane % lanes < warps ? shared[lane % lanes] : Moments{}, lanes);
 }
 
-/// Joins two parts of one thread.
+/// Returns the moments of the elements of `a` and `b` together.
 __device__ inline Moments join(const Moments& a, const Moments& b) {
   const float count = a.count + b.count;
   const float distance = b.mean() - a.mean();

@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// The channels from index `first` on. Element `at` of a channel lies in vector at / N.
+/// The channels from index `first` on. Index `at` of an element in its channel lies in vector at / N.
 struct SplitChannels {
   std::int64_t first;
   std::int64_t length;
@@ -22,7 +22,8 @@ namespace detail {
 inline constexpr int split_threads = 256;
 inline constexpr int split_in_flight = 8;  // The number of vectors that a thread loads before it uses the first one.
 
-/// Computes the moments of every part, and then y from the moments of all parts of a channel, which lie at `moments`.
+/// Computes the moments of every part of a channel, stores them in `moments`, and then computes y from the moments of
+/// all parts of the channel.
 template <class T, int N>
 __global__ void __launch_bounds__(split_threads)
     split_channels(const T* x, T* y, SplitChannels channels, TwoSteps steps, Moments* moments, ChannelNorm norm) {
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(split_threads)
 
 }  // namespace detail
 
-/// Runs the channels in groups whose moments fit into the workspace.
+/// Normalizes the channels in groups whose moments fit into the workspace.
 template <class T, int N>
 [[nodiscard]] Status run_split(const T* x, T* y, std::int64_t count, std::int64_t length, int per_item,
                                const ChannelNorm& norm, void* workspace, std::size_t workspace_bytes,

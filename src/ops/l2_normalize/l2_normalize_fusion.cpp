@@ -29,7 +29,7 @@ struct Form {
   onnx::Pattern pattern;
 };
 
-/// Patterns of the sum of squares, with keepdims, and of the norm.
+/// Lines of a pattern that match the sum of squares, with keepdims; norm_of_sum matches the norm.
 constexpr std::string_view sum_of_squares = R"(
   square = Mul(x, x) | Pow(x, 2) | Pow(Abs(x), 2)
   sum = ReduceSum(square, @axes){keepdims=1} | ReduceSumSquare(x, @axes){keepdims=1}
@@ -37,7 +37,7 @@ constexpr std::string_view sum_of_squares = R"(
 constexpr std::string_view norm_of_sum = R"(
   norm = ReduceL2(x, @axes){keepdims=1} | Sqrt(sum) | Pow(sum, 0.5)
 )";
-/// Pattern of the division by `divisor`. An Expand to the shape of x may precede it.
+/// Lines of a pattern that match the division by `divisor`. An Expand to the shape of x may precede it.
 constexpr std::string_view division = R"(
   inverse = Reciprocal(divisor) | Div(1, divisor)
   y = Div(x, Expand(divisor, target) | divisor) | Mul(x, Expand(inverse, target) | inverse)

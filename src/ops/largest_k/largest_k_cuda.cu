@@ -140,8 +140,8 @@ struct Selection {
     return histograms + (row * static_cast<unsigned>(passes) + static_cast<unsigned>(pass)) * select_digits;
   }
   [[nodiscard]] __device__ unsigned first_state(unsigned row) const { return row * static_cast<unsigned>(passes + 1); }
-  /// Returns the state of a row before `pass`. All blocks compute it; the block of the row's first tile stores it for
-  /// the next pass.
+  /// Returns the state of a row before `pass`, computed from the histogram of the previous pass. All blocks compute it;
+  /// the block of the row's first tile stores it for the next pass.
   [[nodiscard]] __device__ SelectState state(unsigned row, int pass, unsigned kept, bool is_first_tile) const {
     if (pass == 0) return {0, static_cast<std::int64_t>(kept)};
     SelectState* const of_row = states + first_state(row);
@@ -251,8 +251,8 @@ __global__ void make_offsets(int* offsets, RowSizes sizes) {
   if (row <= sizes.rows) offsets[row] = static_cast<int>(row * sizes.sorted);
 }
 
-/// Writes the row of each position as a sort key. The keys have 16 bits, a type for which the sort is compiled anyway,
-/// because keys of 8 bits would need another instantiation of CUB's sort.
+/// Writes the row of each position in `places` as a sort key. The keys have 16 bits, a type for which the sort is
+/// compiled anyway, because keys of 8 bits would need another instantiation of CUB's sort.
 __global__ void make_row_keys(const int* places, std::uint16_t* keys, RowSizes sizes) {
   const unsigned index = blockIdx.x * sort_threads + threadIdx.x;
   if (index >= sizes.rows * sizes.sorted) return;

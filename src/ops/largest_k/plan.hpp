@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// A problem as rows along the axis. The elements of a row are `stride` apart.
+/// The sizes of a problem as rows along the axis. The elements of a row are `stride` apart in memory.
 struct LargestRows {
   LargestRows(const LargestK& op, const Problem& problem) {
     const Extents& x = problem.inputs[0].extents;
@@ -23,9 +23,9 @@ struct LargestRows {
   }
 
   std::int64_t rows = 1;
-  /// Returns whether the kept elements are selected before they are sorted. This is done if few of many elements are
-  /// kept, in few enough rows for the whole GPU to sort them as one sequence. On an H200 the selection is faster from 2
-  /// million elements on. i64 is excluded because its six digits need more than 64 bits.
+  /// Returns whether the kernels first select the kept elements of each row and then sort only those. This is done if
+  /// few of many elements are kept, in few enough rows for the whole GPU to sort them as one sequence. On an H200 the
+  /// selection is faster from 2 million elements on. i64 is excluded because its six digits need more than 64 bits.
   [[nodiscard]] bool are_selected(DType dtype) const {
     constexpr std::int64_t enough = std::int64_t{1} << 21;
     return dtype != DType::i64 && rows < enough_for_a_block_each && length / 4 >= kept && rows * length >= enough;
@@ -52,7 +52,7 @@ template <class Count>
   return (length + select_tile - 1) / select_tile;
 }
 
-/// The known part of the key of the last kept element of a row after some passes.
+/// The digits of the key of the last kept element of a row that are known after some passes.
 struct SelectState {
   std::uint64_t prefix;  ///< The first digits of the key.
   std::int64_t rest;     ///< The number of kept elements among those with this prefix.

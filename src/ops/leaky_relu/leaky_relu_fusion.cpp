@@ -18,7 +18,7 @@
 namespace graft::passes {
 namespace {
 
-/// The values of alpha for which a form is a leaky ReLU.
+/// The values of alpha for which a formula computes a leaky ReLU.
 enum class Alpha {
   any,
   at_most_one,   ///< The form Max(x, alpha x) requires 0 < alpha <= 1.

@@ -56,8 +56,7 @@ struct Followed {
 
 bool keeps_dims(const onnx::Node& node) { return node.is("GlobalAveragePool") || node.int_or("keepdims", 1) != 0; }
 
-/// Returns the tensor whose number of elements a value contains, or nothing if the value is something else or was cast
-/// to a type that is neither f32 nor i64.
+/// Returns the tensor x of which `number` is Size(x), possibly cast to f32 or i64; null for any other value.
 const onnx::Value* counted(const onnx::Value* number) {
   const auto is_wide = [](const onnx::Value& value) {
     return value.type == onnx::ElementType::f32 || value.type == onnx::ElementType::i64;
@@ -84,8 +83,8 @@ std::optional<double> summed_elements(const onnx::Node& sum) {
   return count;
 }
 
-/// Returns whether `count` is the number of elements in each sum. paddle.var computes it as Div(Size(x), Size(sum)),
-/// which is a constant where the sizes are.
+/// Returns whether `count` is the number of elements in each sum of `sum`. paddle.var computes this number as
+/// Div(Size(x), Size(sum)), which is a constant if the sizes are constant.
 bool is_count(const onnx::Value* count, const onnx::Node& sum) {
   const onnx::Value& from = *sum.input(0);
   const onnx::Value& to = *sum.output();
@@ -100,7 +99,8 @@ bool is_count(const onnx::Value* count, const onnx::Node& sum) {
   return above != nullptr && below != nullptr && same_shape(*above, from) && same_shape(*below, to);
 }
 
-/// Derives the formulas of all values that are computed from one tensor.
+/// Derives formulas for the values that are computed from one tensor, in terms of that tensor x and the statistics of
+/// its channels.
 class Follower {
  public:
   Follower(const onnx::Value& x, std::size_t channel_axis) : x_(x), channels_((*x.shape)[channel_axis].value()) {
@@ -275,7 +275,8 @@ class Follower {
     return Followed{formula, a.channel_axis};
   }
 
-  /// Returns the formula of sqrt(variance + epsilon), which the formulas call the deviation.
+  /// Returns the formula of sqrt(variance + epsilon), the deviation, for the square root of `formula`; nothing for any
+  /// other formula.
   Outcome root(const ChannelFormula& formula, std::size_t channel_axis) {
     if (formula.has_x() || formula.rest.is_constant()) return std::nullopt;
     const auto factor = formula.rest.factor({0, 1, 0});
@@ -317,7 +318,8 @@ class Follower {
     return result && *exponent < 0 ? reciprocal(*result) : result;
   }
 
-  /// Follows Max(v, 0), Clip(v, 0) and Relu(v), which do not change a variance.
+  /// Returns the formula of the input of Max(v, 0), Clip(v, 0) and Relu(v), which do not change a variance v; nothing
+  /// for any other node.
   Outcome not_below_zero(const onnx::Node& node) {
     const Followed* a = known(node.input(0));
     if (a == nullptr) a = known(node.input(1));
@@ -340,7 +342,7 @@ class Follower {
                : fail("the variance is clipped to other limits than a lower limit of 0");
   }
 
-  /// Returns the ReduceSum of a followed value that this node divides, or null if the node is something else.
+  /// Returns the ReduceSum that this Div divides if its input has a known formula; null for any other node.
   [[nodiscard]] const onnx::Node* divided_sum(const onnx::Node& node) const {
     const onnx::Value* divided = node.is("Div") ? node.input(0) : nullptr;
     const onnx::Node* sum = divided == nullptr ? nullptr : divided->producer;
@@ -396,7 +398,8 @@ class Follower {
     return a;
   }
 
-  /// Finds the axis of the channels after a reshape that keeps batch and channels.
+  /// Returns the formula of a reshape that keeps batch and channels, with the axis of the channels after it; nothing
+  /// for any other reshape.
   Outcome reshape(const onnx::Node& node, const Followed& a) {
     const onnx::Value& x = *node.input(0);
     const onnx::Value& y = *node.output();
