@@ -181,7 +181,7 @@ std::vector<HostTensor> make_inputs(const OperatorCase& test, std::int64_t batch
 
 namespace {
 
-/// Returns the scale of a quantized port for each of the `count` indices of its first axis.
+/// Returns the scale of a quantized port for each of the `count` indices of the first axis of the tensor.
 std::vector<float> scales_of(const Operator& op, std::string_view port, std::int64_t count) {
   const auto value = op.get(std::string(port) + "_scale");
   const auto* list = value ? std::get_if<std::vector<float>>(&*value) : nullptr;
@@ -258,7 +258,7 @@ std::vector<ExpectedOutput> expected_outputs(const Operator& op, std::span<const
 
 namespace {
 
-/// The lowest and the highest result that `compare` allows, and the correctly rounded one.
+/// The lowest and the highest result that `compare` allows, and the expected result rounded to the type.
 struct Allowed {
   double low;
   double rounded;
@@ -274,7 +274,7 @@ Allowed allowed_for(double exact, double tolerance, float scale, double absolute
           as_number(store<Element>(exact + slack, scale))};
 }
 
-/// Returns the distance from a number of the type to the next one away from zero.
+/// Returns the distance from a number of the type to the next number that is farther from zero.
 template <class Element>
 double step_at(double value) {
   if constexpr (std::same_as<Element, std::int8_t>) return 1;

@@ -52,8 +52,8 @@ struct OperatorCase {
   /// The bound on an additional absolute error, in units of the dequantized output, for sums whose terms cancel.
   double absolute = 0;
   std::int64_t shift = 0;  ///< The number of elements by which every tensor's address is moved off its alignment.
-  /// Whether the case has more than 2^31 elements. All items of the first input's batch are equal. It runs on a GPU
-  /// only, and on request.
+  /// Whether the case has more than 2^31 elements. All items of the first input's batch are equal. The case runs on a
+  /// GPU only, and only on request.
   bool large = false;
   /// Turns random contents into valid indices, sizes or boxes. Called once with all inputs; null if random
   /// contents are valid.
@@ -76,8 +76,8 @@ struct CaseAttribute : std::pair<std::string, AttributeValue> {
 };
 using Attributes = std::vector<CaseAttribute>;
 
-/// Returns an operator with these attributes. Throws std::invalid_argument with the operator's message if it refuses
-/// one.
+/// Returns an operator with these attributes. Throws std::invalid_argument with the operator's message if the operator
+/// refuses an attribute.
 [[nodiscard]] std::shared_ptr<const Operator> make_operator(const OperatorType& type, const Attributes& attributes);
 
 /// Returns a name such as "f16_hwc8_2x8x3x3".
@@ -86,13 +86,14 @@ using Attributes = std::vector<CaseAttribute>;
 /// Returns the relative error of f32 arithmetic that rounds `operations` times in sequence: operations / 2^24.
 [[nodiscard]] constexpr double f32_error(double operations) { return operations / (1 << 24); }
 
-/// A problem whose speed `graft bench` reports, and the speed that it has to reach. Zero means no requirement.
+/// A problem whose speed `graft bench` reports, and the speed that kernels must reach. A required speed of 0 means no
+/// requirement.
 struct TimedCase {
   Attributes attributes = {};
   std::vector<TensorDesc> inputs;  ///< The inputs; optional ones at the end may be absent.
   double of_copy = 0;              ///< The required fraction of the bandwidth of a device-to-device copy.
   double of_eager = 0;             ///< The required speed as a multiple of PyTorch's eager mode.
-  /// The number of multiplications and additions, if arithmetic and not memory limits the speed.
+  /// The number of multiplications and additions if arithmetic limits the speed; 0 if memory does.
   double operations = 0;
 };
 
@@ -163,7 +164,8 @@ struct ExpectedOutput {
 [[nodiscard]] std::string compare(const HostTensor& found, const ExpectedOutput& expected, double tolerance,
                                   float scale, double absolute = 0);
 
-/// The distances between results and the expected values rounded to the output's type, where both are finite.
+/// The distances between results and the expected values rounded to the output's type, for results of which both are
+/// finite.
 struct Errors {
   std::int64_t results = 0;
   std::int64_t off = 0;  ///< The number of results that differ from the rounded expected value.
@@ -171,15 +173,17 @@ struct Errors {
   /// the type.
   std::int64_t beyond = 0;
   double of_bound = 0;  ///< The largest distance, as a fraction of the distance that compare() allows.
-  /// The largest expected value with a result counted in `beyond`, divided by the tensor's largest expected value.
+  /// The largest expected value among the results that are counted in `beyond`, divided by the tensor's largest
+  /// expected value.
   double beyond_size = 0;
-  /// The largest distance of a result counted in `beyond`, divided by the tensor's largest expected value.
+  /// The largest distance among the results that are counted in `beyond`, divided by the tensor's largest expected
+  /// value.
   double beyond_error = 0;
   /// For i8, the largest distance in steps between an expected value and the rounding tie, among results that are
   /// off by one step.
   double from_tie = 0;
 
-  /// Adds the counts and keeps the larger of each distance.
+  /// Adds the counts, and keeps the larger one of each pair of distances.
   Errors& operator+=(const Errors& other);
 };
 /// Returns the errors of an output that `compare` accepts with the same arguments. Integer outputs are not counted.
@@ -208,14 +212,14 @@ template <class Make>
   }
 }
 
-/// Returns the gaps of a list of cases: duplicate names, type rows without a case, no case that is refused. Empty where
-/// there is no gap.
+/// Returns a description of what a list of cases lacks: unique names, a case for each type row, and a case that is
+/// refused. Empty if it lacks nothing.
 [[nodiscard]] std::string check_coverage(const OperatorCases& all);
 
-/// Checks that `check` refuses exactly the cases marked as refused, that the reference kernel computes the same in the
-/// case's type as in f32, with its loops split into pieces that run backwards, and that no result overflows: an
-/// overflow that the reference and the CUDA kernels share would otherwise stay undetected. Returns an empty string, or
-/// a description of the error.
+/// Checks a case on the CPU: `check` refuses the case if it is marked as refused; the reference kernel computes the
+/// same in the case's type as in f32, with its loops split into pieces that run backwards; and no result overflows,
+/// because an overflow that the reference and the CUDA kernels share would otherwise stay undetected. Returns an empty
+/// string, or a description of the error.
 [[nodiscard]] std::string check_on_cpu(const OperatorCase& test);
 
 /// The timed cases of one operator, and the function that draws random ones, or null.

@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns a key for recognizing equal problems: two problems with the same key are the same.
+/// Returns a string of the inputs and attributes of a problem. Two problems with the same string are equal.
 std::string text_of(const TimedCase& timed) {
   std::string text;
   for (const TensorDesc& desc : timed.inputs) text += to_string(desc) + ' ';
@@ -18,7 +18,8 @@ std::string text_of(const TimedCase& timed) {
   return text;
 }
 
-/// Hashes an operator's name into the seed, so that operators do not share a random sequence.
+/// Returns a hash of an operator's name, which is combined with the seed so that operators do not share a random
+/// sequence.
 std::uint64_t hash_of(std::string_view name) {
   constexpr std::uint64_t basis = 14695981039346656037U;
   constexpr std::uint64_t prime = 1099511628211U;

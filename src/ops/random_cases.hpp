@@ -27,21 +27,21 @@ struct SizeRange {
   }
 };
 
-/// The number of elements of the first input: from tensors whose kernels run little longer than a launch takes to
-/// tensors many times as large as the L2 cache.
+/// The range of the number of elements of a random first input, from tensors whose kernels take little longer than a
+/// launch to tensors many times as large as the L2 cache.
 inline constexpr SizeRange drawn_elements{1 << 15, 1 << 25};
 
 /// The types in which PyTorch has the same operations.
 inline constexpr std::array drawn_dtypes{DType::f32, DType::f16, DType::bf16};
 
-/// A sequence of random choices. Equal seeds give equal sequences.
+/// A source of random choices. Equal seeds yield equal sequences of choices.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : engine_(seed) {}
 
-  /// Returns an integer of the range whose logarithm is uniformly distributed.
+  /// Returns a random integer of the range, whose logarithm is uniformly distributed.
   [[nodiscard]] std::int64_t size(const SizeRange& range);
-  /// Returns an integer of the range; all are equally likely.
+  /// Returns a random integer of the range; all integers are equally likely.
   [[nodiscard]] std::int64_t integer(const SizeRange& range);
   [[nodiscard]] bool chance(int percent) { return integer({1, 100}) <= percent; }
   template <class List>
@@ -67,7 +67,8 @@ class Draw {
 
 [[nodiscard]] Extents extents_of(const std::vector<std::int64_t>& sizes);
 
-/// Returns a typical number of channels between `least` and `most`: three of four are multiples of 8.
+/// Returns a random number of channels between `least` and `most`; three of four numbers are multiples of 8, as in most
+/// networks.
 [[nodiscard]] std::int64_t draw_channels(Draw& draw, std::int64_t least, std::int64_t most);
 
 /// Returns up to `count` distinct problems of an operator, all of them valid and in types that PyTorch has.

@@ -9,8 +9,8 @@
 
 namespace graft::ops {
 
-/// Reduces the updates in their order. f16 and bf16 are reduced in f32 and rounded once. `row_of` returns the row of an
-/// update, or a negative number if the update is dropped.
+/// Computes y from data and the updates, in the order of the updates. f16 and bf16 are reduced in f32 and rounded once.
+/// `row_of` returns the row of an update, or a negative number if the update is dropped.
 template <class RowOf>
 [[nodiscard]] Status scatter_cpu(ScatterReduction reduction, const ScatterSizes& sizes, DType dtype,
                                  const Buffers& buffers, const RowOf& row_of) {

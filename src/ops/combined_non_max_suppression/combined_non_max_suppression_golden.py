@@ -6,8 +6,9 @@ from golden_cases import Golden, random_values, rounded
 
 
 def suppress(boxes, attributes, scores):
-    """TensorFlow visits scores above the threshold. No score of the cases is equal to it, as the operator visits those
-    too. Without a limit of a class all boxes may be detections."""
+    """Returns the operator's outputs, computed by TensorFlow. TensorFlow visits scores above the threshold, and the
+    operator also visits scores equal to it, so no score of the cases is equal to it. Without a limit per class all
+    boxes may be detections."""
     boxes = boxes.float().numpy()
     limit = attributes.get("max_output_boxes_per_class", 0)
     kept_boxes, kept_scores, classes, counts = tf.image.combined_non_max_suppression(
@@ -32,7 +33,7 @@ def boxes_of(name, shape):
 
 
 def distinct_scores(name, shape):
-    """Returns scores of which no two are equal, as TensorFlow has another order of equal scores; f16 represents them."""
+    """Returns scores that f16 represents and of which no two are equal, because TensorFlow orders equal scores differently."""
     values = random_values(name + " scores", shape).flatten()
     return (torch.argsort(torch.argsort(values)).float() / 512 - 0.5).reshape(shape)
 

@@ -27,7 +27,7 @@ def peer(a: Attributes) -> Function | None:
         return None
 
     def suppress(boxes: torch.Tensor, scores: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Detects the objects of one item, and fills the places that remain."""
+        """Returns the number of detections of one item, and their boxes, scores, classes and indices, padded with zeros."""
         box, of_class = (scores[0] >= a["score_threshold"]).nonzero(as_tuple=True)
         values = scores[0, box, of_class]
         if a["top_k"] > 0:

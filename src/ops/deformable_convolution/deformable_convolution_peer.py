@@ -11,7 +11,7 @@ except ImportError:
 
 
 def peer(a: Attributes) -> Function | None:
-    """Returns torchvision's function, which derives group and offset_group from the shapes."""
+    """Returns torchvision's function, which derives group and offset_group from the shapes; None if it is unavailable."""
     pads = a["pads"] or [0] * 4
     if deform_conv2d is None or pads[:2] != pads[2:]:
         return None
@@ -38,6 +38,6 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """Returns torchvision's function in f32: it computes positions in the type of x, and f16 has 11 bits for 304 columns."""
+    """Returns torchvision's function in f32, because it computes positions in the type of x, which is too coarse in f16."""
     run = peer(a)
     return run and (lambda x, *more: run(x.float(), *(t.float() for t in more)).to(x.dtype))

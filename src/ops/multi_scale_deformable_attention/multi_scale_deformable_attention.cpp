@@ -8,14 +8,15 @@ namespace {
 
 constexpr int leading_axes = 3;  // B,Q,M of points and weights
 
-/// Returns a string such as "4, 4, 4".
+/// Returns the numbers as a string such as "4, 4, 4", with `separator` between them.
 std::string joined(std::span<const std::int64_t> numbers, const std::string& separator) {
   std::string text;
   for (const std::int64_t number : numbers) text += (text.empty() ? "" : separator) + std::to_string(number);
   return text;
 }
 
-/// Returns the product of the axes into which T is split.
+/// Returns the product of the axes from the fourth one (after B, Q and M) up to, but not including, axis `end`.
+/// Together they are T.
 std::int64_t count_after_heads(const Extents& extents, int end) {
   std::int64_t count = 1;
   for (int axis = leading_axes; axis < end; ++axis) count *= extents[axis];
@@ -103,8 +104,8 @@ Status MultiScaleDeformableAttention::check(const Problem& problem) const {
   return {};
 }
 
-/// Returns the ONNX function. Corners outside their map read a row of zeros that is appended to the pixels. The last
-/// axis of a point's tensors has its four corners.
+/// Returns the ONNX function. Pixels outside their map are read from a row of zeros that is appended to the pixels. The
+/// last axis of the tensors with points is the four pixels around a point.
 std::optional<Function> MultiScaleDeformableAttention::function(const FunctionInputs& /*inputs*/) const {
   std::vector<std::int64_t> level_of;
   for (std::size_t level = 0; level < points.size(); ++level) {

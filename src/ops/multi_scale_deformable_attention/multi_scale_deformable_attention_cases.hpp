@@ -10,7 +10,7 @@
 
 namespace graft::ops {
 
-/// Maps normally distributed values to points, of which about a fifth lie outside their map.
+/// Maps normally distributed values to sampling locations, of which about a fifth lie outside their map.
 inline void place_points(HostTensor& locations) {
   const auto place = [&]<class Element>(Element* numbers) {
     for (std::int64_t i = 0; i < locations.desc.extents.element_count(); ++i) {

@@ -62,7 +62,7 @@ def sample_masked(image, grid, align_corners=False):
 
 
 def sample_indexed(image, grid, align_corners=False):
-    """Computes grid_sample by one index per axis, and blends the columns before the rows."""
+    """Computes grid_sample by indexing with one index per axis. Interpolates between columns first, then between rows."""
     import torch
 
     items, _, height, width = image.shape
@@ -94,9 +94,9 @@ def attention(
     fixed_queries=False,
     sample=None,
 ):
-    """Returns layers of queries that attend to x, the pixels of all maps, as the papers describe them.
+    """Returns a module with attention layers, whose queries attend to its input x, the pixels of all maps.
 
-    `levels_apart` gives the levels an axis of their own, as in Deformable DETR and Grounding DINO; otherwise the points
+    With `levels_apart` the levels have an axis of their own, as in Deformable DETR and Grounding DINO; otherwise the points
     of all levels lie on one axis, as in RT-DETR v2 and in D-FINE, whose levels differ in their number of points. With
     `shares_maps`, as in D-FINE, all layers share the nodes that split x into maps. With `fixed_queries`, as in the
     first layer of a single-stage decoder, points and weights do not depend on x. `sample` replaces grid_sample.
@@ -114,7 +114,7 @@ def attention(
             self.offsets, self.weights = nn.Linear(width, heads * count * 2), nn.Linear(width, heads * count)
 
         def maps(self, x):
-            """Returns the map of each level: batch and heads, channels, height, width."""
+            """Returns a map of shape [batch * heads, channels, height, width] for each level."""
             items, channels = x.shape[0], x.shape[2] // heads
             value = self.value(x).view(items, -1, heads, channels)
             sizes = [height * width for height, width in shapes]

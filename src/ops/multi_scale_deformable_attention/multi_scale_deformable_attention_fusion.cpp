@@ -41,7 +41,8 @@ using namespace deformable_attention;
 
 constexpr std::string_view attention_name = "MultiScaleDeformableAttention";
 
-/// Returns the layout of the first ancestor's axes, given the layout of ancestor `index`.
+/// Returns the layout of the first tensor in `ancestors` in terms of the axes of ancestor `index`, which has the layout
+/// `layout`; nothing if it cannot be expressed.
 std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::size_t index,
                                    std::optional<AxisLayout> layout) {
   for (; index > 0 && layout; --index) {
@@ -51,8 +52,8 @@ std::optional<AxisLayout> followed(const std::vector<Ancestor>& ancestors, std::
   return layout;
 }
 
-/// The axes of a tensor x that is searched for: `first`, then any number of `point` axes if has_points, then `last`.
-/// Other tensors are computed from it as scale * x + offset.
+/// The axes of a tensor x that common_source() searches for: `first`, then any number of `point` axes if `has_points`
+/// is true, then `last`. Other tensors are computed from x as scale * x + offset.
 struct SourceAxes {
   std::vector<std::size_t> first;
   std::vector<std::size_t> last = {};
@@ -91,7 +92,7 @@ onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, con
   return nullptr;
 }
 
-/// A sum of products that may be an attention.
+/// A sum of weighted samples, and the inputs of the attention that it may be.
 struct Attention {
   std::vector<GridSampling> samples;  ///< The samples of each map; empty if the sum is not an attention.
   std::string obstacle;
@@ -112,7 +113,7 @@ struct Attention {
   }
 };
 
-/// Returns the samples that are concatenated in `value`, or nothing if `value` contains anything else.
+/// Returns the samples that are concatenated in `value`, or an empty list if `value` contains anything else.
 std::vector<GridSampling> samples_in(onnx::Value* value) {
   const auto source = [](onnx::Value* of) -> const onnx::Node* {
     const auto all = ancestors_of({of});
@@ -143,7 +144,7 @@ std::string read_maps(Attention& found) {
   return "";
 }
 
-/// Returns whether `samples`, [B*M,D,Q,T], contains the samples of each map one after the other.
+/// Returns whether `samples`, [B*M,D,Q,T], contains the samples of all maps, map after map.
 bool are_side_by_side(const Attention& found, onnx::Value* samples) {
   const std::vector<std::size_t> names{item, channel, query, point};
   const auto lies_in = [](const std::vector<Ancestor>& all, const std::optional<AxisLayout>& layout,
@@ -170,8 +171,8 @@ AxisFactor whole(std::size_t axis, const onnx::Value& value, std::size_t axis_of
   return {axis, 1, fixed_size(&value, axis_of_value)};
 }
 
-/// Returns the constants [B*M,1,Q,T], or [B*M,Q,P,2] of each map, in the operator's order [B,Q,M,T...]. `read` converts
-/// each number.
+/// Returns the numbers of constants in the operator's order [B,Q,M,T...]. The constants are one of shape [B*M,1,Q,T],
+/// or one of shape [B*M,Q,P,2] for each map. `read` converts each number. Returns nothing if the shapes do not fit.
 template <class Read>
 std::optional<onnx::TensorData> by_queries(const Attention& found, const std::vector<const onnx::Value*>& constants,
                                            std::int64_t of_point, const Read& read) {
@@ -284,8 +285,8 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
                      heads, points);
 }
 
-/// Follows the sum, [B*M,D,Q], to the value whose axes are ordered as in the operator's output. Returns why there is no
-/// such value, or an empty string.
+/// Sets the output of the attention to the value that is computed from the sum, [B*M,D,Q], and whose axes are ordered
+/// as in the operator's output. Returns why there is no such value, or an empty string.
 std::string find_output(Attention& found, const onnx::Node& sum) {
   const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
   const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};
@@ -340,7 +341,7 @@ Attention read_attention(const onnx::Node& sum) {
   return found;
 }
 
-/// Returns an input, cast to f32 if it is f64: exporters compute reference points in f64, which GridSample accepts,
+/// Returns `input`, cast to f32 if it is f64. Exporters compute reference points in f64, which GridSample accepts,
 /// while the operator has one type for all inputs.
 onnx::Value* narrow_f64(onnx::Graph& graph, onnx::Value* input, onnx::Node* before) {
   if (input->type != onnx::ElementType::f64) return input;

@@ -41,7 +41,7 @@ PARTS = [SPLIT, MAP0, MAP1, SCALE, GRID0, GRID1, SAMPLE0, SAMPLE1, STACK0, STACK
 
 
 def network(*changes):
-    """Returns the whole network with some parts replaced. Each change is a pair: old part, new part."""
+    """Returns the text of the network. Each change is a pair of an element of PARTS and the text that replaces it."""
     parts = list(PARTS)
     for part, other in changes:
         parts[parts.index(part)] = other
@@ -107,7 +107,7 @@ MASKED = [PLACES, FLOORS, PARTS_OF_CORNERS, NO_MARGIN, LIMITS, MASKS, gathers("i
 
 
 def gathered(parts, *changes):
-    """Returns the network with map 0 sampled by gathers, after each change has replaced a part of the gathers' text."""
+    """Returns the network with map 0 sampled by gathers, the lines `parts`, in which each change replaces old by new text."""
     text = "".join(parts)
     for old, new in changes:
         assert old in text, old
@@ -268,7 +268,7 @@ INPUTS = {
 
 
 def resembled(x):
-    """Computes the paper's sum, pixel by pixel."""
+    """Returns the output of the attention, computed pixel by pixel by the formula of the paper."""
     y = np.zeros((x.shape[0], QUERIES, HEADS, CHANNELS))
     x = x.astype(np.float64)
     locations, weights = INPUTS["l"].astype(np.float64), INPUTS["w"].astype(np.float64)

@@ -63,7 +63,7 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """Returns the peer in float32.
+    """Returns the function of peer() in float32.
 
     PyTorch computes positions in the type of the map, and the 11 bits of f16 are too few for 167 pixels.
     """

@@ -51,7 +51,8 @@ struct AttentionCorners {
 
 namespace deformable_attention {
 
-/// Returns a position in pixels. __fmul_rn keeps the compiler from fusing the product with the subtraction.
+/// Returns the position in pixels of a sampling location `share` along an axis of `size` pixels. __fmul_rn keeps the
+/// compiler from fusing the product with the subtraction.
 GRAFT_ATTENTION_INLINE float position(float share, int size) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(share, static_cast<float>(size)) - 0.5F;
@@ -62,7 +63,8 @@ GRAFT_ATTENTION_INLINE float position(float share, int size) {
 
 }  // namespace deformable_attention
 
-/// Returns the corners of a point; `pixels` is the number of pixels of value.
+/// Returns the four pixels around the sampling location (`share_x`, `share_y`) and their weights times `weight`;
+/// `pixels` is the number of pixels of value.
 GRAFT_ATTENTION_INLINE AttentionCorners corners_at(float share_x, float share_y, float weight,
                                                    const AttentionLevel& level, std::int64_t pixels) {
   AttentionCorners corners;

@@ -8,14 +8,15 @@
 
 namespace graft::ops {
 
-/// The sizes that the blocks of all segments share. A segment is a class of an item.
+/// The sizes that the blocks of all segments share. A segment consists of the boxes and scores of one class of one
+/// item.
 struct Segments {
   int boxes = 0;
   int classes = 0;
   int most = 0;
   bool is_center = false;
 
-  /// Returns the number of boxes that each segment may select: the input's limit, clamped to 0 to `most`.
+  /// Returns the number of boxes that each segment may select: `*max_output`, clamped to 0 to `most`.
   [[nodiscard]] __device__ int limit(const std::int64_t* max_output) const {
     const std::int64_t wanted = *max_output;
     return wanted < 0 ? 0 : wanted < most ? static_cast<int>(wanted) : most;
@@ -33,8 +34,8 @@ __device__ Box load_box(const T* boxes, int index, bool is_center) {
 /// A bit for each candidate of a tile.
 using TileBits = unsigned long long;
 
-/// Selects boxes from the candidates of a tile in order: each candidate that is still in `left` is selected, and the
-/// candidates that it overlaps are removed from `left`. Selects at most `room` boxes.
+/// Selects boxes from the candidates of a tile in order and returns their bits: each candidate that is still in `left`
+/// is selected, and the candidates that it overlaps are removed from `left`. Selects at most `room` boxes.
 __device__ inline TileBits select_in_tile(TileBits left, const TileBits* overlapped, int room) {
   TileBits chosen = 0;
   for (; left != 0 && room > 0; --room) {

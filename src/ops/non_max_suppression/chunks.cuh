@@ -22,7 +22,7 @@ struct ChunkPolicy {
   static constexpr int blocks = tiles * shares + tiles * tiles;
 };
 
-/// The inputs of all segments, and the state that they keep from chunk to chunk.
+/// The inputs of all segments, and the state of each segment, which is kept from chunk to chunk.
 template <class T>
 struct ChunkTask {
   const T* boxes;
@@ -35,11 +35,12 @@ struct ChunkTask {
   Box* selected_boxes;
   int* counts;
   TileBits* suppressed;  ///< The candidates of each tile that overlap boxes selected in earlier chunks.
-  /// For each candidate of the chunk and each tile, the later candidates that it suppresses if it is selected.
+  /// For each candidate of the chunk, a set of bits for each tile: the later candidates that it suppresses if it is
+  /// selected.
   TileBits* overlapped;
   Segments sizes;
 
-  /// Returns the number of candidates in a chunk; 0 if the segment has reached its limit.
+  /// Returns the number of candidates in a chunk; 0 after the last one, or if the segment has reached its limit.
   [[nodiscard]] __device__ int chunk_size(int segment, int chunk, int limit) const {
     const int left = ends[segment] - begins[segment] - chunk * ChunkPolicy::chunk;
     return counts[segment] >= limit ? 0 : ::max(0, ::min(left, ChunkPolicy::chunk));
@@ -58,8 +59,9 @@ struct ChunkTask {
   }
 };
 
-/// Compares a chunk. The first blocks of a segment compare a tile with a share of the selected boxes each; each further
-/// block compares two tiles with each other.
+/// Computes which candidates of a chunk overlap selected boxes, and which overlap each other. The first blocks of a
+/// segment compare a tile with a share of the selected boxes each; each further block compares two tiles with each
+/// other.
 template <class T>
 __global__ void __launch_bounds__(ChunkPolicy::threads)
     compare_chunk(const __grid_constant__ ChunkTask<T> task, int chunk) {
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(ChunkPolicy::threads)
   if (lane == 0 && exists) task.overlapped_of(segment)[candidate * P::tiles + other_tile] = bits;
 }
 
-/// Selects from a chunk, with one block per segment.
+/// Selects boxes from a chunk, with one block per segment.
 template <class T>
 __global__ void __launch_bounds__(ChunkPolicy::threads)
     select_in_chunk(const __grid_constant__ ChunkTask<T> task, int chunk) {

@@ -25,7 +25,8 @@ constexpr int select_threads = 512;
 constexpr int lanes_of_box = select_threads / tile;
 static_assert(warp % lanes_of_box == 0 && tile % lanes_of_box == 0);
 
-/// Writes the candidates of each segment in order. -0 becomes 0 in the keys, so that both zeros sort as equal.
+/// Writes the scores (as sort keys) and the box indices of the candidates of each segment, in the order of the boxes.
+/// -0 becomes 0 in the keys, so that both zeros sort as equal.
 template <class T>
 __global__ void find_candidates(const T* scores, const float* threshold, float* keys, int* values, int* begins,
                                 int* ends, int boxes) {
@@ -106,7 +107,8 @@ __global__ void select_boxes(const T* boxes, const int* sorted, const int* begin
   if (threadIdx.x == 0) counts[segment] = count;
 }
 
-/// Computes where the indices of each segment begin, and their total number.
+/// Sets starts[segment] to the number of boxes that earlier segments have selected, and `total` to the number for all
+/// segments.
 template <class Size>
 __global__ void number_segments(const int* counts, std::int64_t* starts, Size* total, std::int64_t segments) {
   std::int64_t before = 0;
@@ -133,7 +135,7 @@ __global__ void write_indices(const int* selected_indices, const int* counts, co
   }
 }
 
-/// Calls `f` with a value of the type that stores boxes and scores.
+/// Calls `f` with a value of the device type of the boxes and scores, f32 or f16.
 template <class F>
 Status dispatch_scores(DType dtype, F&& f) {
   if (dtype == DType::f16) return f(__half{});
@@ -156,7 +158,8 @@ Status fits_chunks(const NonMaxSuppression& op, const Problem& problem) {
   return fits_segments(op, problem);
 }
 
-/// Sorts the candidates of each segment by descending score. The results are in the current buffers.
+/// Sorts the candidates of each segment by descending score. Afterwards the current buffers of `keys` and `values`
+/// contain the results.
 Status sort_candidates(const SuppressionSizes& sizes, const SuppressionPlan& plan, std::byte* workspace,
                        cub::DoubleBuffer<float>& keys, cub::DoubleBuffer<int>& values, const int* begins,
                        const int* ends, const CudaContext& context) {

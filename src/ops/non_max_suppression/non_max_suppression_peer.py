@@ -26,7 +26,7 @@ def peer(a: Attributes) -> Function | None:
         return None
 
     def suppress(boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Selects the boxes of one item in ONNX's order, class by class, and limits the number of each class."""
+        """Returns the selected boxes of one item in ONNX's order, class by class, up to the limit of each class."""
         _, classes, _ = scores.shape
         _, of_class, box = (scores > a["score_threshold"]).nonzero(as_tuple=True)
         kept = batched_nms(boxes[0, box], scores[0, of_class, box], of_class, a["iou_threshold"])

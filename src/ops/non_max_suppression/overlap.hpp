@@ -25,7 +25,8 @@ GRAFT_OVERLAP_INLINE float product(float a, float b) {
 #endif
 }
 
-/// Returns a box. `numbers` are y1, x1, y2, x2 of any two opposite corners or, if `is_center`, x, y, width, height.
+/// Returns the corners of a box. `numbers` are y1, x1, y2, x2 of any two opposite corners or, if `is_center`, x, y,
+/// width, height.
 GRAFT_OVERLAP_INLINE Box box_of(const float (&numbers)[4], bool is_center) {
   Box box{};
   for (int axis = 0; axis < 2; ++axis) {

@@ -9,7 +9,7 @@
 
 namespace graft::ops {
 
-/// The sizes of a problem. A segment is a class of an item.
+/// The sizes of a problem. A segment consists of the boxes and scores of one class of one item.
 struct SuppressionSizes {
   explicit SuppressionSizes(const Problem& problem)
       : boxes(problem.inputs[1].extents[2]),

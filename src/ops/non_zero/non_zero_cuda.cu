@@ -66,8 +66,8 @@ __device__ void store_index(std::int64_t* y, std::int64_t column, std::int64_t c
   }
 }
 
-/// Writes the indices of a warp's 32 words. Each lane passes one word, whose first index goes to column `column` +
-/// `before`.
+/// Writes the indices of the elements whose bits are set in a warp's 32 words. Each lane passes one word, `own`; the
+/// index of its first set bit is written to column `column` + `before`.
 __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, int before, std::int64_t count,
                             std::int64_t first_element, const Axes& axes) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -79,7 +79,8 @@ __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, 
   }
 }
 
-/// Returns one word of bits to each lane of a warp, which reads the elements of 32 words.
+/// Returns to each lane of a warp one word with the bits of 32 elements: a bit is set if the element is not zero. The
+/// warp reads the 1024 elements from `first` on.
 template <class T>
 __device__ unsigned words_of(const T* x, std::int64_t first, std::int64_t elements) {
   constexpr int loads = 8;  // the number of elements that a lane loads before it uses them

@@ -12,7 +12,7 @@ KINDS = [
 
 
 def normalize(across_spatial=0, channel_shared=0, parts=1):
-    """Returns the expected fusion: by way of an L2Normalize, or with parts=0 at once if the factor comes first."""
+    """Returns the expected result: fusion from an L2Normalize or, with parts=0, directly if the factor comes first."""
     attributes = {"across_spatial": across_spatial, "channel_shared": channel_shared, "epsilon": 1e-3}
     return fused(OPERATOR, attributes, parts=parts)
 
@@ -68,7 +68,7 @@ def paddle_cases(case):
     from paddle import nn
 
     class Scaled(nn.Layer):
-        """Applies a function, then scales its result by a parameter of a given shape."""
+        """Applies a function, and multiplies its result by a parameter of the shape `shape`."""
 
         def __init__(self, function, shape):
             super().__init__()

@@ -46,8 +46,8 @@ struct Found {
   std::string obstacle;
 };
 
-/// Returns one number, or one number per channel of a tensor of this rank, or nothing if the factor varies along
-/// another axis.
+/// Returns one number, or one number per channel of a tensor of this rank; nothing if the factor varies along another
+/// axis.
 std::optional<std::vector<float>> factors(const onnx::TensorData& scale, std::int64_t rank, const Dim& channels) {
   const auto numbers = scale.numbers();
   if (!numbers || static_cast<std::int64_t>(scale.dims.size()) > rank) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace graft::ops {
 
 /// Maps an index of y along one axis to an index of x. An index outside x is mirrored (sign -1), shifted (sign 1) or
-/// replaced with a constant (sign 0), so that no mode needs a branch of its own.
+/// replaced with a fixed index (sign 0), so that no mode needs a branch of its own.
 template <class Int>
 struct AxisMap {
   Int size = 1;
@@ -21,7 +21,7 @@ struct AxisMap {
   Int below = 0;  ///< The offset that is added to sign * index before the axis.
   Int above = 0;  ///< The offset that is added to sign * index after the axis.
 
-  /// Returns the index in x, or -1 for the constant.
+  /// Returns the index in x that element `index` of y copies, or -1 for the constant.
   [[nodiscard]] __device__ Int operator()(Int index) const {
     Int at = index - begin;
     if (period > 0 && (at < 0 || at >= size)) {
@@ -30,8 +30,9 @@ struct AxisMap {
     }
     return first_turn(at + begin);
   }
-  /// Returns the index in x if no pad is longer than one turn. A turn continues x by its own length, or in mode reflect
-  /// by one element less; the modes constant and edge have a single turn of any length. The function has no branch.
+  /// Returns the index in x that element `index` of y copies, or -1 for the constant, if no pad is longer than one
+  /// turn. A turn continues x by its own length, or in mode reflect by one element less; the modes constant and edge
+  /// have a single turn of any length. The function has no branch.
   [[nodiscard]] __device__ Int first_turn(Int index) const {
     const Int at = index - begin;
     const Int before = sign * at + below;
@@ -82,8 +83,8 @@ struct Geometry {
   std::int64_t outer_strides[max_outer] = {};  ///< The strides in units of x.
   AxisMap<std::int64_t> outer_maps[max_outer] = {};
   std::int64_t rows = 1;
-  /// The map of the columns. A row is the innermost padded axis with everything inside it, or only the latter if that
-  /// is long.
+  /// The map of the columns of a row. A row consists of the innermost padded axis and the axes inside it; if those are
+  /// long, the axes inside it are rows of their own.
   AxisMap<std::int64_t> column = {};
   std::int64_t columns = 1;  ///< The number of columns in a row of y.
   std::int64_t inner = 1;    ///< The number of units in a column.

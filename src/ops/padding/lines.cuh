@@ -11,7 +11,7 @@
 
 namespace graft::ops {
 
-/// The arguments of the kernels.
+/// The arguments of the padding kernels.
 struct PaddingTask {
   const std::byte* x = nullptr;
   std::byte* y = nullptr;
@@ -23,8 +23,8 @@ struct PaddingTask {
 
 namespace detail {
 
-/// Finds the rows of up to two padded axes, within volumes of which y has as many as x. The struct is small, because
-/// reading parameters takes a noticeable part of a kernel of three microseconds.
+/// Finds the rows of x that rows of y copy, for up to two padded axes. The axis outside of these must not be padded.
+/// The struct is small, because reading parameters takes a noticeable part of a kernel of three microseconds.
 struct PlaneLines {
   Divisor by_height = {};
   AxisMap<int> map = {};
@@ -69,8 +69,9 @@ struct PlaneLines {
     }
   }
 
-  /// Sets the offset of a row from x in bytes. Returns false for a row of constants. With Skips, rows without a second
-  /// padded axis take a separate branch, which reads fewer parameters but takes longer if a thread finds several rows.
+  /// Sets `offset` to the offset in bytes of the row of x that a row of y copies. Returns false for a row of constants.
+  /// With Skips, rows without a second padded axis take a separate branch, which reads fewer parameters but takes
+  /// longer if a thread finds several rows.
   template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& /*channel*/) const {
     const int plane = by_height.quotient(row);
@@ -86,7 +87,7 @@ struct PlaneLines {
   }
 };
 
-/// Finds the rows of any number of padded axes.
+/// Finds the rows of x that rows of y copy, for any number of padded axes.
 struct AnyLines {
   int rank = 0;
   int extents[Geometry::max_outer] = {};
@@ -105,8 +106,8 @@ struct AnyLines {
     }
   }
 
-  /// Sets the offset of a row from x in bytes, and the row's first channel in chw32 if the layout has padding. Returns
-  /// false for a row of constants.
+  /// Sets `offset` to the offset in bytes of the row of x that a row of y copies, and `channel` to the row's first
+  /// channel in chw32 if the layout has padding. Returns false for a row of constants.
   template <bool Skips = false>
   [[nodiscard]] __device__ bool find(int row, std::int64_t& offset, int& channel) const {
     bool inside = true;
@@ -125,7 +126,7 @@ struct AnyLines {
   }
 };
 
-/// Finds the units within a row.
+/// Finds the units of a row of x that the units of a row of y copy.
 struct Columns {
   AxisMap<int> map = {};
   int inner = 1;  ///< The number of units in a column.
@@ -134,7 +135,7 @@ struct Columns {
   explicit Columns(const Geometry& geometry)
       : map(geometry.column.as_int()), inner(static_cast<int>(geometry.inner)), by_inner(inner) {}
 
-  /// Returns the unit of a row of x that a unit of a row of y copies, or -1 for the constant.
+  /// Returns the unit of a row of x that unit `unit` of a row of y copies, or -1 for the constant.
   template <bool Repeats, bool Inner = true>
   [[nodiscard]] __device__ int source(int unit) const {
     const int column = Inner ? by_inner.quotient(unit) : unit;
@@ -149,7 +150,7 @@ using UnitOf = std::conditional_t<
     Unit == 16, uint4,
     std::conditional_t<Unit == 4, unsigned, std::conditional_t<Unit == 2, std::uint16_t, std::uint8_t>>>;
 
-/// Multiplies i8 values by `ratio` and rounds them.
+/// Returns 16 i8 values multiplied by `ratio` and rounded to nearest.
 __device__ inline uint4 rescaled(const uint4& vector, float ratio) {
   float steps[16];
   Vector<std::int8_t, 16>{vector}.unpack(steps);

@@ -7,7 +7,7 @@
 
 namespace graft::ops {
 
-/// The values outside the tensor.
+/// The values of the elements of y that lie outside x.
 enum class PaddingMode : std::uint8_t {
   constant,
   reflect,    ///< The axis continues mirrored without the border element: b c [a b c] b a.

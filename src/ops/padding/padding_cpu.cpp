@@ -7,8 +7,8 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the index in an axis of `size` elements that position `i` of its continuation copies, as in numpy.pad, or -1
-/// for the constant.
+/// Returns the index of the element that `mode` copies to position `i` of an axis of `size` elements, as in numpy.pad,
+/// or -1 for the constant. `i` may lie outside of 0 to size - 1.
 std::int64_t source_index(PaddingMode mode, std::int64_t i, std::int64_t size) {
   const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
   switch (mode) {
@@ -28,7 +28,7 @@ std::int64_t source_index(PaddingMode mode, std::int64_t i, std::int64_t size) {
   return -1;
 }
 
-/// Returns the index in x that an element of y copies, or -1 for the constant.
+/// Returns the index in x that element `element` of y copies, or -1 for the constant.
 std::int64_t source_of(const Padding& op, std::int64_t element, const Extents& x, const Extents& y) {
   std::int64_t source = 0;
   std::int64_t stride = 1;

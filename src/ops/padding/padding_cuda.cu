@@ -38,7 +38,8 @@ PaddingTask make_task(const Padding& op, const Problem& problem, const Buffers& 
           .ratio = x.dtype == DType::i8 ? std::min(op.x_scale / op.y_scale, most) : 1};
 }
 
-/// Checks that rows and their units can be counted in 31 bits, including the intermediate results of a mirrored index.
+/// Returns unsupported if the rows or their units cannot be counted in 31 bits, including the intermediate results of a
+/// mirrored index.
 Status rows_that_count(const Geometry& geometry) {
   constexpr std::int64_t most = std::int64_t{1} << 30;
   bool fits = std::max({geometry.rows, geometry.row_units(), geometry.column.size * geometry.inner}) <= most;

@@ -11,9 +11,9 @@ def pad(mode, pads, **more):
 
 
 def is_left_out(exporter, nodes):
-    """Whether to leave out a case because the dynamo exporter writes it as a single Pad.
+    """Returns whether to leave out a case because the dynamo exporter writes it as a single Pad.
 
-    The TorchScript exporter writes slices instead. The CPU engine does not run all modes of Pad.
+    The TorchScript exporter writes slices instead. The CPU engine does not support all modes of Pad.
     """
     return exporter == "dynamo" and nodes == ["Pad"]
 

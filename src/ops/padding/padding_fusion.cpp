@@ -23,8 +23,8 @@ namespace {
 /// The modes in the order of preference if several fit; modes that TensorRT supports itself come first.
 constexpr std::array<std::string_view, 5> modes = {"reflect", "edge", "constant", "wrap", "symmetric"};
 
-/// Returns the index of the element that `mode` copies to position i of an axis of n elements, where i may lie outside
-/// of 0..n-1.
+/// Returns the index of the element that `mode` copies to position i of an axis of n elements, or AxisMaps::outside for
+/// the constant. i may lie outside of 0 to n - 1.
 std::int64_t continued(std::string_view mode, std::int64_t i, std::int64_t n) {
   const auto modulo = [](std::int64_t a, std::int64_t b) { return (a % b + b) % b; };
   if (i >= 0 && i < n) return i;
@@ -47,7 +47,8 @@ bool fits(std::string_view mode, const std::vector<std::int64_t>& map, std::int6
   return true;
 }
 
-/// Returns the index in y at which x begins on this axis in this mode, or nothing unless one index fits every run.
+/// Returns the number of elements that `mode` adds before the axis. Returns nothing unless one number fits every run of
+/// the nodes.
 std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<AxisMaps>& runs, std::size_t axis) {
   const auto growth = [axis](const AxisMaps& run) {
     return static_cast<std::int64_t>(run.axes[axis].size()) - run.x_dims[axis];
@@ -62,7 +63,7 @@ std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<Ax
   return std::nullopt;
 }
 
-/// Describes why the runs are not a padding in one mode.
+/// Describes why the runs of the nodes are not a padding in one mode, for a message.
 std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
   const AxisMaps& run = runs[0];
   for (const AxisMaps& other : runs) {

@@ -49,7 +49,8 @@ struct RowsTask {
   AnyLines lines;
 };
 
-/// Loads 16 bytes from an address that is a multiple of Unit, by means of the two aligned vectors that contain them.
+/// Loads 16 bytes from an address that is a multiple of Unit, by loading the two aligned vectors of 16 bytes that
+/// contain these bytes.
 template <int Unit>
 struct ShiftedLoad {
   uint4 low;
@@ -82,12 +83,12 @@ struct WarpRows {
   int first;  ///< The first row of y.
   int count;
   int part;  ///< The index of the part of the row.
-  /// The address from which byte 0 of a row of y would be copied if x extended that far; 0 for a row of constants. Lane
-  /// i holds the address of row `first` + i - 1.
+  /// The address in x from which byte 0 of a row of y would be copied if x extended that far; 0 for a row of constants.
+  /// Lane i holds the address for row `first` + i - 1.
   std::uint64_t source;
 };
 
-/// Stores the vectors inside rows.
+/// Stores the vectors of 16 bytes that lie inside a row of y, between `vectors_from` and `vectors_to`.
 template <int Unit, bool Scaled>
 __device__ void store_insides(const RowsTask& task, const WarpRows& rows) {
   constexpr int slots = RowsPolicy::slots;
@@ -130,7 +131,7 @@ __device__ void store_insides(const RowsTask& task, const WarpRows& rows) {
 
 inline constexpr int nowhere = std::numeric_limits<int>::min();
 
-/// Stores the vectors around the beginnings of rows, and around the end of the last row.
+/// Stores the vectors of 16 bytes around the beginnings of rows, and around the end of the last row.
 template <int Unit, bool Scaled>
 __device__ void store_borders(const RowsTask& task, const WarpRows& rows, const int* table) {
   using Element = UnitOf<Unit>;
@@ -228,7 +229,8 @@ __global__ void __launch_bounds__(RowsPolicy::threads) pad_rows(const __grid_con
   if (rows.part == 0) store_borders<Unit, Scaled>(task, rows, table);
 }
 
-/// The division of rows of units smaller than 16 bytes, in units of a row of y.
+/// The division of rows into vectors inside a row and around borders, for units smaller than 16 bytes. Positions are
+/// counted in units from the beginning of a row of y.
 struct RowsPlan {
   std::int64_t per_vector = 0;
   std::int64_t from = 0;  ///< The position from which vectors may lie inside a row, up to `to`.
@@ -288,7 +290,8 @@ template <int Unit, bool Scaled>
 
 }  // namespace detail
 
-/// Returns whether rows are long enough, and the vectors around their borders few enough for the table.
+/// Returns whether run_rows() supports the problem: the rows are long enough, and the vectors around their borders fit
+/// into the table.
 [[nodiscard]] inline bool rows_fit(const PaddingTask& task) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
   const Geometry& geometry = task.geometry;

@@ -64,7 +64,8 @@ struct Tile {
   }
 };
 
-/// Returns 8 bytes that begin `offset` bytes, a multiple of Unit, after the first of two words.
+/// Returns the 8 bytes that begin `offset` bytes after the first byte of `low`; `high` contains the 8 bytes after
+/// `low`. `offset` is a multiple of Unit and less than 8.
 template <int Unit>
 __device__ uint2 shifted_word(const uint2& low, const uint2& high, unsigned offset) {
   const bool half = (offset & 4U) != 0;
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(TilesPolicy::threads) pad_tiles(const __grid_c
   if (tail < bytes) *reinterpret_cast<UnitOf<Unit>*>(y + tail) = *reinterpret_cast<const UnitOf<Unit>*>(tile + tail);
 }
 
-/// The division of rows, in units of y.
+/// The range of a row of y in which words of 8 bytes are copied from x. Positions are in units.
 struct TilesPlan {
   std::int64_t word_units = 0;
   std::int64_t from = 0;  ///< The position from which words may lie inside a row, up to `to`.
@@ -236,7 +237,8 @@ template <int Unit>
 
 }  // namespace detail
 
-/// Returns whether rows contain words, and units have 2 or 4 bytes.
+/// Returns whether run_tiles() supports the problem: the rows are long enough to contain words of 8 bytes, and units
+/// have 2 or 4 bytes.
 [[nodiscard]] inline bool tiles_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
   if (geometry.unit_bytes != 2 && geometry.unit_bytes != 4) return false;

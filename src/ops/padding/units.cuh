@@ -13,7 +13,7 @@ template <int Unit>
 struct UnitsPolicy {
   static constexpr int threads = Unit == 16 ? 128 : 256;
   static constexpr int many = Unit == 16 ? 2 : 4;  ///< The number of units per thread.
-  /// The number of units per thread if there are at most most_of_few units in all.
+  /// The number of units per thread if y has at most most_of_few units.
   static constexpr int few = 2;
   static constexpr std::int64_t most_of_few = std::int64_t{1} << 18;
 };
@@ -36,8 +36,8 @@ struct UnitsTask {
   Divisor by_pixel;
 };
 
-/// Copies `Count` units per thread. Masked: the vector contains channels after the last one, which become zeros. Inner:
-/// columns have several units.
+/// Copies `Count` units per thread. If Masked is true, y may contain channels after the last one, which become zeros.
+/// If Inner is true, columns have several units.
 template <int Unit, int Count, bool Scaled, bool Masked, bool Inner, class Lines>
 __global__ void __launch_bounds__(UnitsPolicy<Unit>::threads) pad_units(const __grid_constant__ UnitsTask<Lines> task) {
   using Element = UnitOf<Unit>;
@@ -136,7 +136,7 @@ template <bool Scaled, class Lines>
 
 }  // namespace detail
 
-/// Runs the kernel. Requires that x and y lie at multiples of a unit.
+/// Runs pad_units(). Requires that x and y lie at multiples of a unit.
 [[nodiscard]] inline Status run_units(const PaddingTask& task, const CudaContext& context) {
   using namespace detail;
   const Geometry& geometry = task.geometry;

@@ -31,7 +31,7 @@ struct VectorsTask {
   float ratio;
 };
 
-/// Loads 16 bytes from an address that is a multiple of 2.
+/// Returns 16 bytes from an address that is a multiple of 2.
 __device__ inline uint4 load_run(const std::byte* from) {
   const auto word = [&](int offset) { return __ldg(reinterpret_cast<const unsigned*>(from + offset)); };
   const auto half = [&](int offset) -> unsigned {
@@ -46,7 +46,8 @@ __device__ inline uint4 load_run(const std::byte* from) {
                     __funnelshift_r(words[1], words[2], 16), words[2] >> 16U | ends[1] << 16U);
 }
 
-/// Assembles `Count` vectors per thread. Runs: whether elements that are contiguous in x as well are read in words.
+/// Assembles `Count` vectors of 16 bytes of y per thread. If Runs is true, elements that are contiguous in x as well
+/// are read in words.
 template <int Unit, int Count, bool Runs, bool Scaled, bool Inner, class Lines>
 __global__ void __launch_bounds__(VectorsPolicy::threads) pad_vectors(const __grid_constant__ VectorsTask<Lines> task) {
   using Element = UnitOf<Unit>;
@@ -180,7 +181,7 @@ template <bool Inner, class Lines>
 
 }  // namespace detail
 
-/// Returns whether a vector lies in at most two rows.
+/// Returns whether run_vectors() supports the problem: no vector of 16 bytes lies in more than two rows.
 [[nodiscard]] inline bool vectors_fit(const PaddingTask& task) {
   const Geometry& geometry = task.geometry;
   constexpr std::int64_t most_row = std::int64_t{1} << 26;  // The units of 16 rows can be counted in 31 bits.

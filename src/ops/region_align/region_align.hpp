@@ -8,7 +8,8 @@
 
 namespace graft::ops {
 
-/// Whether integer coordinates are the centers of pixels (half_pixel) or points half a pixel away from them.
+/// The position of pixel centers: half_pixel if centers lie at half-integer coordinates, so that 0.5 is subtracted from
+/// the corners of a region; output_half_pixel if they lie at integer coordinates.
 enum class RegionCoordinates : std::uint8_t { half_pixel, output_half_pixel };
 constexpr std::array<Choice<RegionCoordinates>, 2> choices(RegionCoordinates /*tag*/) {
   return {{{"half_pixel", RegionCoordinates::half_pixel}, {"output_half_pixel", RegionCoordinates::output_half_pixel}}};

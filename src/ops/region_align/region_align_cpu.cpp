@@ -7,7 +7,7 @@
 namespace graft::ops {
 namespace {
 
-/// The taps of one bin along an axis.
+/// The weighted pixels (taps) of one bin along an axis.
 struct RegionWindow {
   std::vector<Tap> taps;
   bool has_outside = false;

@@ -35,7 +35,7 @@ struct Planes {
   }
 };
 
-/// The taps of a bin along one axis, in shared memory.
+/// The range of the weighted pixels (taps) of a bin along one axis, in shared memory.
 struct alignas(16) TapWindow {
   int begin;
   int end;
@@ -57,7 +57,7 @@ struct WindowSizes {
   int column_taps;   ///< The space for the taps of all columns of bins.
 };
 
-/// Returns the space for the taps of all bins of the same axis before this one.
+/// Returns the number of taps for which space is reserved for all earlier bins of the same axis.
 __device__ int room_before(const TapWindow* windows, int bin) {
   int sum = 0;
   for (int other = 0; other < bin; ++other) sum += windows[other].end;
@@ -168,7 +168,8 @@ Status fits_windows(const RegionAlign& op, const Problem& problem) {
                      " bytes of shared memory, found " + std::to_string(bytes));
 }
 
-/// Returns the number of groups between `least` and `most` that leaves the fewest threads of a block without a bin.
+/// Returns the number of groups of channels per block, between `least` and `most`, for which the fewest threads of a
+/// block have no bin to compute.
 std::int64_t fewest_idle(std::int64_t least, std::int64_t most, std::int64_t bins) {
   const auto busy = [&](std::int64_t groups) {
     const std::int64_t units = groups * bins;

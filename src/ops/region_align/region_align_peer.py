@@ -13,9 +13,9 @@ except ImportError:
 
 
 def inputs(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Returns regions on the map as a detector has them.
+    """Returns a map, regions like those of a detector, and the item of each region.
 
-    They have from a quarter of the pixels of a box head's 7 by 7 bins to 16 times as many.
+    Each region covers 1/4 to 16 times as many pixels as a box head has bins, 7 x 7.
     """
     (items, _, height, width), (count, _), _ = (desc["shape"] for desc in case["inputs"])
     dtype = TYPES[case["inputs"][0]["dtype"]]
@@ -44,6 +44,6 @@ def peer(a: Attributes) -> Function | None:
 
 
 def exact(a: Attributes) -> Function | None:
-    """Returns the peer in float32: torchvision computes coordinates in the type of the map, too coarse in f16."""
+    """Returns the function of peer() in float32, because torchvision computes coordinates in the type of the map."""
     run = peer(a)
     return run and (lambda x, rois, items: run(x.float(), rois.float(), items).to(x.dtype))

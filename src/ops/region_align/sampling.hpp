@@ -22,8 +22,8 @@ struct RegionGrid {
   float scale = 1;
   bool is_half_pixel = true;
 
-  /// Returns an upper bound of the samples in the SampleRange of all bins of a region. If an adaptive bin has several
-  /// samples, they lie more than half a pixel apart.
+  /// Returns an upper bound of the number of samples in the SampleRange of all bins of a region. If a bin has several
+  /// adaptive samples, they lie more than half a pixel apart.
   [[nodiscard]] constexpr std::int64_t most_samples() const {
     constexpr std::int64_t beyond = 5;
     return ratio > 0 ? std::int64_t{ratio} * bins : 2 * (std::int64_t{size} + 1) + beyond * bins + 1;
@@ -37,7 +37,7 @@ struct RegionAxis {
   int samples = 0;  ///< The number of samples that a bin has along the axis.
 };
 
-/// The weight of a pixel. `index` counts elements of memory.
+/// A pixel that contributes to a bin, and its weight. `index` is its offset in memory, in elements.
 struct Tap {
   int index;
   float weight;
@@ -79,14 +79,15 @@ GRAFT_SAMPLING_INLINE float start_of(const RegionAxis& axis, int bin) {
   return axis.start + region_align::product(static_cast<float>(bin), axis.bin);
 }
 
-/// The samples of a bin from `first` up to `end`. Every sample of the bin that lies on the map is among them.
+/// A range of the samples of a bin, from `first` up to, but not including, `end`. It contains every sample of the bin
+/// that lies on the map.
 struct SampleRange {
   int first = 0;
   int end = 0;
 };
 
-/// Returns the range of samples of a bin. A region may be many times as large as the map, and have as many adaptive
-/// samples.
+/// Returns the range of samples of a bin. The range is needed because a region may be many times as large as the map,
+/// with as many adaptive samples.
 GRAFT_SAMPLING_INLINE SampleRange range_of(const RegionAxis& axis, const RegionGrid& grid, int bin) {
   if (grid.size == 0) return {};
   if (grid.ratio > 0 || axis.samples == 0) return {0, axis.samples};
@@ -115,14 +116,14 @@ GRAFT_SAMPLING_INLINE Sample sample_at(const RegionAxis& axis, const RegionGrid&
   return {true, {low, 1.F - share}, {low + 1, share}};
 }
 
-/// The number of taps of a bin along one axis.
+/// The number of taps that write_taps() has written for a bin along one axis.
 struct Taps {
   int count = 0;
   bool has_outside = false;  ///< Whether some samples lie outside the map.
 };
 
-/// Writes the taps of a bin to `taps`, at most two for each sample of `range`, with their indices times `stride`. For a
-/// mean, all samples of one pixel become one tap, and pixels with weight 0 are omitted.
+/// Writes the taps of a bin to `taps` and returns their number, at most two for each sample of `range`. Indices are
+/// multiplied by `stride`. For a mean, all samples of one pixel become one tap, and pixels with weight 0 are omitted.
 GRAFT_SAMPLING_INLINE Taps write_taps(const RegionAxis& axis, const RegionGrid& grid, int bin, const SampleRange& range,
                                       bool is_mean, int stride, Tap* taps) {
   Taps written;

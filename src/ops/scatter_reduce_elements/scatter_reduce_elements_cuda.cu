@@ -6,7 +6,8 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the element of the data that an element of the indices selects, or -1 if the index is out of range.
+/// A function object that returns the index of the element of the data which an update is reduced into, or -1 if the
+/// index is out of range.
 template <class Index>
 struct ElementRow {
   const Index* indices;

@@ -7,7 +7,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the number of indices that select a slice.
+/// Returns the number of indices that select a slice, the size of the last axis of the indices.
 int depth_of(const Problem& problem) {
   const Extents& indices = problem.inputs[1].extents;
   return static_cast<int>(indices[indices.rank() - 1]);

@@ -5,7 +5,7 @@
 namespace graft::ops {
 namespace {
 
-/// Returns the row that the indices of an update select, or -1 if an index is out of range.
+/// A function object that returns the row which an update is reduced into, or -1 if an index is out of range.
 template <class Index>
 struct SliceRow {
   const Index* indices;

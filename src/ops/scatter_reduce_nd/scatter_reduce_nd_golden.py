@@ -5,7 +5,7 @@ from scatter_cases import numbers, scatter
 
 
 def indices_of(name, shape, sizes):
-    """Returns indices from either end of the axes."""
+    """Returns random indices from -size to size - 1 for axes of the sizes `sizes`."""
     columns = [
         torch.remainder((1e6 * random_values(f"{name} {i}", shape)).to(torch.int64), 2 * size) - size
         for i, size in enumerate(sizes)

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(bins_threads) pool_bins(const T* x, T* y, Bins
 
 }  // namespace detail
 
-/// Launches one kernel per level.
+/// Pools all levels, with one kernel launch per level.
 template <class T, class Reduce>
 [[nodiscard]] Status run_bins(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                               const CudaContext& context) {

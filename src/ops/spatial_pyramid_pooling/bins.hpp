@@ -20,14 +20,14 @@ struct Bin {
   std::int64_t divisor;
 };
 
-/// Returns the number of padding elements before the axis that the bins of `caffe` cover.
+/// Returns the number of padding elements that the rule `caffe` adds before an axis of `size` elements.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t caffe_padding(std::int64_t size, std::int64_t bins) {
   const std::int64_t kernel = (size + bins - 1) / bins;
   return (kernel * bins - size + 1) / 2;
 }
 
-/// Returns whether every bin has an element; axes of other sizes cannot be pooled. PyTorch's rule pools every size from
-/// 1 on, and Caffe refuses a padding as large as the kernel.
+/// Returns whether the rule yields bins with at least one element each; an axis for which it does not cannot be pooled.
+/// PyTorch's rule pools every size from 1 on, and Caffe refuses a padding as large as the kernel.
 [[nodiscard]] inline bool can_bin(Binning binning, std::int64_t size, std::int64_t bins) {
   if (size < 1) return false;
   if (binning == Binning::window) return size >= bins;

@@ -54,7 +54,7 @@ struct NestedLevelsPlan {
   Quantizer quantizer = {};
 };
 
-/// Reduces vectors that lie in one bin.
+/// Reduces vectors all of whose elements lie in one bin.
 template <class T, int N, class Reduce>
 class BinSum : public Columns<T, Reduce, N> {};
 template <int N>
@@ -70,9 +70,9 @@ requires(N > 1) class BinSum<std::int8_t, N, Average> {
   int sum_ = 0;
 };
 
-/// The output of a lane of the warp that completes a plane: lanes 0 to 15 write the bins of level 4, lanes 16 to 19 the
-/// bins of level 2, lane 20 the bin of level 1. It may be constructed before the plane has arrived, while the warp
-/// waits.
+/// The output that one lane computes in the warp that completes a plane: lanes 0 to 15 write the bins of level 4, lanes
+/// 16 to 19 the bins of level 2, lane 20 the bin of level 1. It may be constructed before the plane has been loaded,
+/// while the warp waits.
 template <class T, class Reduce>
 class LevelOutput {
  public:
@@ -88,7 +88,7 @@ class LevelOutput {
           (std::int64_t{channel} * 16 >> (2 * level_)) + index;
   }
 
-  /// Stores the output of the lane, which it reduces from the bins of level 4, row by row.
+  /// Computes and stores the output of the lane. `fourths` contains the reduced bins of level 4, row by row.
   __device__ void store(const NestedLevelsPlan& plan, const float* fourths) const {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const float* corner = fourths + (lane & 2) * 4 + (lane & 1) * 2;
@@ -110,7 +110,7 @@ class LevelOutput {
   T* to_ = nullptr;
 };
 
-/// The lanes of a warp that covers rows of at most 32 vectors.
+/// The arrangement of the lanes of a warp that loads rows of at most 32 vectors: a row of lanes for each row.
 class QuarterLanes {
  public:
   __device__ explicit QuarterLanes(int log2_columns) : log2_columns_(log2_columns) {}
@@ -118,7 +118,7 @@ class QuarterLanes {
   [[nodiscard]] __device__ int row() const { return lane() >> log2_columns_; }
   [[nodiscard]] __device__ int column() const { return lane() & (columns() - 1); }
 
-  /// Reduces the values of all lanes to one for each of the four columns of bins.
+  /// Reduces the values of all lanes to one value for each of the four columns of bins, and stores these in `fourths`.
   template <class Reduce>
   __device__ void reduce(float value, float* fourths) const {
     for (int distance = columns(); distance < 32; distance *= 2) {
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(NestedLevelsPolicy::bin_threads, Cluster ? Nes
 /// not support or do not suit the problem.
 enum class NestedLevels : std::uint8_t { none, rows, bins, elements, cluster };
 
-/// Returns the kernel for a problem, or `none`, and fills the plan except for addresses.
+/// Returns the kernel for a problem, or `none`, and sets the members of the plan except the addresses.
 template <class T>
 [[nodiscard]] NestedLevels make_nested_levels(const SpatialPyramidPooling& op, const Extents& extents,
                                               const DeviceTraits& device, NestedLevelsPlan& plan) {
@@ -316,7 +316,7 @@ template <class T>
 
 }  // namespace detail
 
-/// Runs a plan that make_nested_levels() has filled.
+/// Runs the kernel that make_nested_levels() has returned, with its plan.
 template <class T, class Reduce>
 [[nodiscard]] Status run_nested_levels(detail::NestedLevels kind, detail::NestedLevelsPlan plan, const T* x, T* y,
                                        const DeviceTraits& device, const CudaContext& context) {

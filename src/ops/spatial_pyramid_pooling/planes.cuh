@@ -19,16 +19,16 @@ namespace detail {
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
   static constexpr int rows_in_flight = 4;  ///< The number of loads that a thread issues before it uses the first one.
-  /// The number of threads of all blocks on a multiprocessor from which blocks have fewer threads: while a small
-  /// block computes, other blocks load.
+  /// The number of threads of all blocks on a multiprocessor above which smaller blocks are used: while a small block
+  /// computes, other blocks load.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
   /// The maximum number of bytes of the short planes that a block stages in shared memory.
   static constexpr std::int64_t staged_bytes = 12288;
   /// The number of blocks per multiprocessor from which a block pools several planes.
   static constexpr std::int64_t enough_blocks = 8;
-  /// The maximum number of accesses to a short plane. An unstaged block of short planes has at least 2 * least_threads;
-  /// a staged block of fewer accesses has most_threads / 2.
+  /// The maximum number of accesses to a plane that counts as short. A block of short planes that are not staged has at
+  /// least 2 * least_threads threads; a staged block of fewer accesses has most_threads / 2 threads.
   static constexpr std::int64_t short_plane = 256;
   static constexpr int most_shared = 46 * 1024;  ///< The maximum number of bytes of shared memory without the pyramid.
   /// The size in bytes of a plane from which several blocks may share it.
@@ -45,7 +45,8 @@ struct PlanesPlan {
   int width = 0;
   int block_planes = 1;
   int log2_blocks = 0;  ///< The binary logarithm of the number of blocks that share a plane.
-  /// The binary logarithm of the number of pieces into which a block divides the rows of a cell.
+  /// The binary logarithm of the number of pieces into which a block divides the rows of a cell (a range of rows
+  /// between two borders of bins).
   int log2_pieces = 0;
   int accesses = 0;  ///< The number of accesses to a row.
   /// The number of vectors of 16 bytes at the beginning of shared memory that contain staged planes.
@@ -111,7 +112,7 @@ __device__ void reduce_strips_to_bins(const Pyramid& pyramid, const PyramidAxes&
   }
 }
 
-/// Adds `count` rows of a column of vectors to `columns`.
+/// Reduces `count` rows of a column of vectors into `columns`.
 template <class T, int N, class Reduce>
 __device__ void reduce_rows(const T* from, int width, int count, Columns<T, Reduce, N>& columns) {
   constexpr int R = PlanesPolicy::rows_in_flight;
@@ -128,7 +129,7 @@ __device__ void reduce_rows(const T* from, int width, int count, Columns<T, Redu
   }
 }
 
-/// Loads 16 bytes of shared memory from byte `at` on. Alignment, which divides `at`, is 16, 4 or 1.
+/// Returns 16 bytes of shared memory from byte `at` on. Alignment, which divides `at`, is 16, 4 or 1.
 template <int Alignment, class T>
 __device__ Vector<T, widest<T>> load_staged(const unsigned* staged, unsigned at) {
   Vector<T, widest<T>> vector;
@@ -157,8 +158,8 @@ __device__ void reduce_staged(const unsigned* staged, unsigned at, unsigned row_
   }
 }
 
-/// Adds `count` rows of a column of vectors in shared memory, from byte `at` on, to `columns`. Columns past the end of
-/// a row receive the elements that follow it in memory.
+/// Reduces `count` rows of a column of vectors in shared memory, from byte `at` on, into `columns`. Columns past the
+/// end of a row receive the elements that follow it in memory.
 template <class T, class Reduce>
 __device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned row_bytes, int count,
                                    Columns<T, Reduce, widest<T>>& columns) {
@@ -171,7 +172,8 @@ __device__ void reduce_staged_rows(const unsigned* staged, unsigned at, unsigned
   }
 }
 
-/// Starts the copies of all planes of a block to shared memory. Returns the byte at which the first plane begins.
+/// Starts asynchronous copies of all planes of a block to shared memory. Returns the offset in bytes at which the first
+/// plane begins.
 template <class T>
 __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* staged) {
   constexpr int bytes = 16;  // the number of bytes of a copy
@@ -193,7 +195,8 @@ __device__ int stage(const PlanesPlan& plan, int first, int planes, unsigned* st
   return before;
 }
 
-/// Pools planes or parts of a plane. If `Staged`, planes are first copied to shared memory, and N is widest<T>.
+/// Pools planes, or parts of a plane that several blocks share. If `Staged` is true, planes are first copied to shared
+/// memory, and N is widest<T>.
 template <class T, int N, class Reduce, bool Staged>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     pool_planes(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
@@ -290,7 +293,8 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   reduce_strips_to_bins<T, Reduce>(pyramid, axes, plan, strips, first, planes);
 }
 
-/// Pools planes that several blocks have shared, one plane per block.
+/// Completes planes that several blocks share, with one block per plane, from the strips that pool_planes() has stored
+/// in `partials`.
 template <class T, class Reduce>
 __global__ void __launch_bounds__(PlanesPolicy::most_threads)
     pool_partials(const __grid_constant__ Pyramid pyramid, const __grid_constant__ PlanesPlan plan) {
@@ -317,8 +321,8 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   return log;
 }
 
-/// Returns the elements of a row that is padded to an odd number of 4-byte words, so that lanes that read down a column
-/// access different banks of shared memory.
+/// Returns the number of elements of a row of `elements` elements of `size` bytes after padding to an odd number of
+/// 4-byte words, so that lanes that read down a column access different banks of shared memory.
 [[nodiscard]] inline std::int64_t odd_words(std::int64_t elements, std::int64_t size) {
   return (ceil_divide(elements * size, 4) | 1) * 4 / size;
 }
@@ -334,8 +338,8 @@ __global__ void __launch_bounds__(PlanesPolicy::most_threads)
   return detail::plane_shared(pyramid, width) <= detail::PlanesPolicy::most_shared;
 }
 
-/// Runs pool_planes() in vectors of N elements. `partials` has room for `room` floats, which hold the strips of planes
-/// that blocks share.
+/// Pools all planes with pool_planes() in vectors of N elements. `partials` has space for `room` floats, which hold the
+/// strips of planes that several blocks share.
 template <class T, int N, class Reduce, bool Staged>
 [[nodiscard]] Status run_planes(const SpatialPyramidPooling& op, const Pyramid& pyramid, const Extents& extents,
                                 const T* x, T* y, float* partials, std::int64_t room, const DeviceTraits& device,

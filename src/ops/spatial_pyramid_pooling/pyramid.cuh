@@ -15,7 +15,8 @@ inline constexpr int most_axis_cells = 64;
 inline constexpr int most_axis_bins = 64;
 inline constexpr int most_levels = 16;
 
-/// The bins of all levels along one axis.
+/// The bins of all levels along one axis. The borders of all bins divide the axis into cells, and each bin consists of
+/// consecutive cells.
 struct PyramidAxis {
   int cells = 0;
   int borders[most_axis_cells + 1] = {};    ///< The borders of the cells: cell i spans borders[i] to borders[i + 1].
@@ -48,8 +49,8 @@ struct Pyramid {
   PyramidAxes axes;
 };
 
-/// Computes the cells and bins of an axis. Returns false if there are more bins or cells than a pyramid can store.
-/// Allocates no memory.
+/// Computes the cells and bins of an axis of `size` elements. Returns false if there are more bins or cells than a
+/// PyramidAxis can store. Allocates no memory.
 [[nodiscard]] inline bool make_axis(const SpatialPyramidPooling& op, std::int64_t size, PyramidAxis& axis) {
   std::array<Bin, most_axis_bins> bins{};
   std::array<std::int64_t, std::size_t{2} * most_axis_bins> borders{};

@@ -51,7 +51,8 @@ __device__ T to_output(float value, float x_scale, const Quantizer& quantizer) {
   return static_cast<T>(value);
 }
 
-/// Reduces the values of groups of 2^log2_lanes lanes. All lanes of a warp call this function together.
+/// Returns the reduced value of this lane's group of 2^log2_lanes lanes. All lanes of a warp call this function
+/// together.
 template <class Reduce, class V>
 __device__ V reduce_lanes(V value, int log2_lanes) {
   for (int distance = (1 << log2_lanes) / 2; distance > 0; distance /= 2) {
@@ -60,7 +61,7 @@ __device__ V reduce_lanes(V value, int log2_lanes) {
   return value;
 }
 
-/// Reduces all values to one.
+/// Returns the reduced value of all N values, a power of two. Overwrites `values`.
 template <class Reduce, class V, int N>
 [[nodiscard]] __device__ V reduce_all(V (&values)[N]) {
 #pragma unroll
@@ -71,7 +72,8 @@ template <class Reduce, class V, int N>
   return values[0];
 }
 
-/// Reduces vectors one after the other: column by column, or all columns to one number.
+/// Reduces vectors that are added one after the other: store() writes one result per column, total() returns one result
+/// for all columns.
 template <class T, class Reduce, int N>
 class Columns {
  public:
@@ -103,7 +105,7 @@ class Columns {
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-/// Computes maxima of pairs of 16-bit floats.
+/// Computes maxima as Columns does, for 16-bit floats in pairs.
 template <class T, int N>
 class PairColumns {
  public:
@@ -116,7 +118,7 @@ class PairColumns {
 #pragma unroll
     for (int w = 0; w < N / 2; ++w) words_.word(w) = larger(words_.word(w), vector.word(w));
   }
-  /// Stores the columns. `to` must lie at a multiple of four bytes.
+  /// Stores the maximum of each column. `to` must lie at a multiple of four bytes.
   __device__ void store(T* to) const {
 #pragma unroll
     for (int w = 0; w < N / 2; ++w) reinterpret_cast<unsigned*>(to)[w] = words_.word(w);
@@ -162,7 +164,7 @@ requires(N > 1) class Columns<std::int8_t, Maximum, N> {
       even_[w] = __vmaxs2(even_[w], vector.word(w) << 8U);
     }
   }
-  /// Stores the columns. `to` must lie at a multiple of four bytes.
+  /// Stores the maximum of each column. `to` must lie at a multiple of four bytes.
   __device__ void store(std::int8_t* to) const {
 #pragma unroll
     for (int w = 0; w < N / 4; ++w) reinterpret_cast<unsigned*>(to)[w] = __byte_perm(even_[w], odd_[w], 0x7351U);

@@ -10,7 +10,7 @@
 namespace graft::ops {
 namespace detail {
 
-/// The sizes of problems and the work per lane, tuned on an H100.
+/// The limits of the problems for these kernels and the work per lane, tuned on an H100.
 struct SmallBinsPolicy {
   static constexpr int log2_lanes = 3;
   static constexpr int lanes = 1 << log2_lanes;
@@ -19,7 +19,7 @@ struct SmallBinsPolicy {
   static constexpr std::int64_t most = std::int64_t{1} << 20;  ///< The largest number of elements of x, and of y.
 };
 
-/// The positions of the bins of an axis as in bin_at(), in 31 bits.
+/// The parameters from which the bins of an axis are computed as in bin_at(), in 31 bits.
 struct SmallBinsAxis {
   int size;
   int ceiling;

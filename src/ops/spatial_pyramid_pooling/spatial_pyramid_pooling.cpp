@@ -46,7 +46,8 @@ struct BodyBin {
   std::string divisor;
 };
 
-/// Writes bin_at() in ONNX operators.
+/// Adds lines that compute bin `index` of an axis of `size` elements as bin_at() does, and returns the names of their
+/// results.
 BodyBin body_bin(Body& body, Binning binning, const std::string& size, std::int64_t bins, std::int64_t index) {
   if (binning == Binning::adaptive) {
     const auto times = [&](std::int64_t factor) { return body.binary("Mul", size, body.integer(factor)); };
@@ -65,7 +66,8 @@ BodyBin body_bin(Body& body, Binning binning, const std::string& size, std::int6
           ceiling};
 }
 
-/// Pools one axis of `from` to `bins` bins. Bins are rectangles, so the axes can be pooled one after the other.
+/// Adds lines that pool one axis of `from` to `bins` bins, and returns the name of the result. Bins are rectangles, so
+/// the axes can be pooled one after the other.
 std::string pool_axis(Body& body, const SpatialPyramidPooling& op, const std::string& from, int axis,
                       std::int64_t bins) {
   const std::string a = std::to_string(axis);

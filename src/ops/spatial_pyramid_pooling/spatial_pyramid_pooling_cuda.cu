@@ -28,7 +28,8 @@ Status planes_fits(const Op& op, const Problem& problem) {
 
 Status bins_fits(const Op& /*op*/, const Problem& /*problem*/) { return {}; }
 
-/// Calls `f(x, y, reduction)` with typed addresses.
+/// Calls `f(x, y, reduction)` with typed addresses and a value of the type Maximum or Average. Does nothing if x is
+/// empty.
 template <class F>
 Status with_types(const Op& op, const Problem& problem, const Buffers& buffers, F&& f) {
   if (problem.inputs[0].extents.element_count() == 0) return {};

@@ -50,7 +50,7 @@ def tensorflow_cases(case):
 
 
 def paddle_cases(case):
-    """Returns the cases of paddle2onnx, which exports no adaptive pool with dynamic dimensions."""
+    """Returns the cases of paddle2onnx, which does not export adaptive pools with dynamic dimensions."""
     # fmt: off
     return [
         case("pyramid_adaptive", EVEN_IMAGE, pyramid([4, 2, 1]),

@@ -40,7 +40,7 @@ using Bins = std::vector<ops::Bin>;
 
 using Sizes = std::array<std::int64_t, 2>;  ///< The height and width of an image.
 
-/// The windows of a pool along one axis.
+/// The kernel size, stride and padding of a pool along one axis.
 struct Windows {
   std::int64_t kernel = 0;
   std::int64_t stride = 1;
@@ -78,8 +78,8 @@ bool is_whole_image(const onnx::Node& node) {
   return *axes == std::vector<std::int64_t>{2, 3};
 }
 
-/// Returns the level that a pool of an image computes, without its bins. If the pool has unsupported attributes,
-/// `why_not` is set to the reason.
+/// Returns the level that a pooling node computes, without its bins; nothing if the node does not pool an image. If the
+/// pool has unsupported attributes, `why_not` is set to the reason.
 std::optional<Level> read_pool(const onnx::Node& node, std::string& why_not) {
   onnx::Value* x = node.input(0);
   if (x == nullptr || !x->shape || x->shape->size() != image_rank) return std::nullopt;
@@ -143,8 +143,8 @@ std::string set_bins(Level& level) {
   return "";
 }
 
-/// Returns the node that produces an input of the concatenation, before any reshapes and a Transpose to channels-last
-/// order; `by_cells` is set if there is such a Transpose.
+/// Returns the node that computes an input of the concatenation, skipping any reshapes and one Transpose to
+/// channels-last order; null if no node computes it. `by_cells` is set to whether there is such a Transpose.
 const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   by_cells = false;
   while (value != nullptr && value->producer != nullptr) {
@@ -159,7 +159,8 @@ const onnx::Node* pool_behind(const onnx::Value* value, bool& by_cells) {
   return nullptr;
 }
 
-/// Returns whether `bins` are the `count` bins of a rule along one axis.
+/// Returns whether `bins` are the `count` bins of the rule `binning` along an axis of `size` elements. Divisors are
+/// compared for averages only.
 bool has_bins(const Bins& bins, bool is_max, std::int64_t size, std::int64_t count, ops::Binning binning) {
   if (static_cast<std::int64_t>(bins.size()) != count || !can_bin(binning, size, count)) return false;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -186,7 +187,8 @@ bool is_flat(const onnx::Value& value, const onnx::Value& x, std::int64_t count)
          (*value.shape)[1].value() == channels * count * count;
 }
 
-/// Returns n of a level of n x n bins from the length of its flat result, or 0 if the length is unknown or no n fits.
+/// Returns n of a level of n x n bins, from the length of its flattened result; 0 if the length is unknown or is not C
+/// * n * n.
 std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   const std::int64_t channels = size_of(x, 1);
   if (!flat.shape || flat.shape->size() != 2 || !(*flat.shape)[1].is_constant() || channels < 1) return 0;
@@ -197,7 +199,7 @@ std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   return 0;
 }
 
-/// Returns the sizes of an axis at which the windows of all levels are the bins of the rule.
+/// Returns the sizes of the axis for which the windows of all levels are the bins of the rule.
 std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                        std::size_t axis, ops::Binning binning) {
   // There are as many windows as bins. Because of the stride, this leaves a range of sizes.
@@ -237,14 +239,14 @@ struct Pyramid {
   std::size_t pools = 0;
   /// The order of the elements if it differs from the order of the operator; otherwise empty.
   std::vector<std::int64_t> order;
-  /// The size for which the windows were made, if the size of the image is not fixed.
+  /// The size of the image for which the windows were computed, if the size is dynamic now.
   std::optional<Sizes> frozen;
   std::vector<std::string_view> binnings;  ///< All rules that yield these bins; the operator uses the first one.
   std::string obstacle;
 };
 
-/// Returns the index of each element among the elements of the operator, or an empty list if no level is flattened by
-/// cells.
+/// Returns, for each element of the concatenation, its index in the result of the operator; an empty list if no level
+/// is flattened in channels-last order, because the indices are then equal.
 std::vector<std::int64_t> order_of(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                    std::int64_t channels) {
   if (std::none_of(levels.begin(), levels.end(), [](const Level& level) { return level.by_cells; })) return {};
@@ -371,8 +373,8 @@ Pyramid read(const onnx::Node& concat) {
   return fail("the levels follow different rules of binning");
 }
 
-/// Returns the edit that adds the operator and a Gather. The Gather arranges the elements in the order of cells of
-/// channels.
+/// Returns a function that adds the operator and a Gather before the node that computes `y`. The Gather changes the
+/// order of the elements to that of channels-last levels.
 std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx::Value& y) {
   return [op = std::shared_ptr<const Operator>(found.op), x = found.x->name, y = y.name,
           order = found.order](onnx::Graph& graph) {
@@ -387,7 +389,7 @@ std::function<void(onnx::Graph&)> ordered_edit(const Pyramid& found, const onnx:
   };
 }
 
-/// Returns a sentence on the assumption of the rewrite about windows that fit only one image size.
+/// Returns a sentence for messages that states what the rewrite assumes if the windows fit only one image size.
 std::string assumption(const Pyramid& found) {
   const std::string size = fmt::format("{} x {}", (*found.frozen)[0], (*found.frozen)[1]);
   std::string others;

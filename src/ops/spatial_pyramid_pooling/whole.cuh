@@ -31,7 +31,7 @@ struct WholePlan {
   Quantizer quantizer = {};
 };
 
-/// Pools each plane with 1 << log2_lanes lanes of a warp, or with a block if `ByBlock`.
+/// Pools each plane to one bin with 1 << log2_lanes lanes of a warp, or with a block if `ByBlock` is true.
 template <class T, class Reduce, int R, RowForm Form, bool ByBlock>
 __global__ void __launch_bounds__(WholePolicy::most_threads)
     pool_whole(const T* x, T* y, WholePlan plan, int log2_lanes) {
@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(WholePolicy::most_threads)
 
 }  // namespace detail
 
-/// Returns whether run_whole() suits the problem. Long planes that are too few for all multiprocessors are better
-/// shared by blocks.
+/// Returns whether run_whole() suits the problem: all levels have one bin. Planes that are long, and too few for all
+/// multiprocessors, are pooled faster if several blocks share each of them.
 [[nodiscard]] inline bool is_whole(const SpatialPyramidPooling& op, const Extents& x, const DeviceTraits& device) {
   constexpr std::int64_t long_plane = 16384;
   constexpr std::int64_t most = std::int64_t{1} << 30;

@@ -8,7 +8,7 @@ namespace detail {
 
 inline constexpr int downsample_2x_threads = 256;
 
-/// Computes half a vector of each of R rows per thread.
+/// Halves the size along both axes. A thread computes half a vector of each of R rows of y.
 template <class T, int R>
 __global__ void __launch_bounds__(downsample_2x_threads) downsample_2x(const T* x, T* y, const UpsamplingTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;

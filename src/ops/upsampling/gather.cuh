@@ -37,8 +37,9 @@ struct GatherTask {
   }
 };
 
-/// The indices and weights of the neighbors along an axis. If a position is an integer, all taps are the element there,
-/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
+/// The indices and weights of the neighbors of a position along an axis. If the position is an integer, all neighbors
+/// are the element at this position, with equal weights: a neighbor with weight 0 might be infinite, and the product
+/// NaN.
 template <int Taps>
 struct GatherTaps {
   int index[Taps];
@@ -60,9 +61,10 @@ struct GatherTaps {
   }
 };
 
-/// Computes N vectors of V channels per thread; N or V is 1. Taps: 1 nearest, 2 linear, 4 cubic. Axes: the number of
-/// axes, from x on, that are interpolated. With 1, the rows of y are the rows of x in their order, and the parameters
-/// of the other axes are not read (on an H200 a kernel takes 65 ns for each 64 bytes of parameters that it reads).
+/// Computes N vectors of V channels of y per thread; N or V is 1. Taps is the number of neighbors along an axis: 1 for
+/// nearest, 2 for linear, 4 for cubic interpolation. Axes is the number of axes, from x on, that are interpolated. With
+/// 1, the rows of y are the rows of x in their order, and the parameters of the other axes are not read (on an H200 a
+/// kernel takes 65 ns for each 64 bytes of parameters that it reads).
 template <class T, int Taps, int Axes, int V, int N>
 __global__ void __launch_bounds__(spread_most_threads)
     gather(const T* x, T* y, const __grid_constant__ GatherTask task) {

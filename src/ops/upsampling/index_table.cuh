@@ -15,8 +15,8 @@ struct IndexTableTask {
   static constexpr int narrowest = 8;  ///< The minimum number of columns of y for which the table of rows fits.
   /// The maximum number of columns of x, so that 16 bits can store an index.
   static constexpr std::int64_t longest_row = std::int64_t{1} << 16;
-  /// The minimum size of y in bytes. For a smaller y, and for single rows, computing each position took less time on an
-  /// H100 than a table.
+  /// The minimum size of y in bytes. For a smaller y, and for single rows, kernels that compute each position took less
+  /// time on an H100 than kernels with a table.
   static constexpr std::int64_t fewest_bytes = std::int64_t{1} << 22;
 
   ShortAxis z;

@@ -9,7 +9,8 @@ namespace detail {
 
 inline constexpr int interpolated_threads = 256;
 
-/// Computes the weights of `Taps` neighbors, the first of which lies Taps / 2 - 1 elements before the position.
+/// Computes the weights of `Taps` neighbors of a position, the first of which lies Taps / 2 - 1 elements before the
+/// element at the rounded-down position. `f` is the fraction of the position, `a` the parameter of cubic interpolation.
 template <int Taps>
 __device__ void weigh(float f, float a, float (&weights)[Taps]) {
   const float g = 1.F - f;
@@ -25,8 +26,9 @@ __device__ void weigh(float f, float a, float (&weights)[Taps]) {
   }
 }
 
-/// The indices and weights of the neighbors along an axis. If a position is an integer, all taps are the element there,
-/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
+/// The indices and weights of the neighbors of a position along an axis. If the position is an integer, all neighbors
+/// are the element at this position, with equal weights: a neighbor with weight 0 might be infinite, and the product
+/// NaN.
 template <int Taps>
 struct TapsAlong {
   int index[Taps];
@@ -43,7 +45,7 @@ struct TapsAlong {
   }
 };
 
-/// Computes V channels of a column per thread.
+/// Computes V channels of one column of y per thread, in several rows.
 template <class T, int Taps, int V>
 __global__ void __launch_bounds__(interpolated_threads, Taps == 2 && V == 1 ? 4 : 1)
     interpolated(const T* x, T* y, const UpsamplingTask task) {

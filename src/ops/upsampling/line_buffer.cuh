@@ -10,8 +10,8 @@ namespace detail {
 
 inline constexpr int line_buffer_threads = 128;
 
-/// Two neighbors along an axis. If a position is an integer, both are the element there, with equal weights: a neighbor
-/// with weight 0 might be infinite, and the product NaN.
+/// The two neighbors of a position along an axis. If the position is an integer, both are the element at this position,
+/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
 struct Neighbours {
   int first;
   int second;
@@ -36,7 +36,8 @@ struct LineBufferTask {
   float ratio = 1;
 };
 
-/// Computes N columns per lane of C consecutive planes. Deep: positions along z are interpolated as well.
+/// Computes N columns of C consecutive planes of y per lane. If Deep is true, positions along z are interpolated as
+/// well.
 template <class T, int N, int C, bool Deep>
 __global__ void __launch_bounds__(line_buffer_threads) line_buffer(const T* x, T* y, const LineBufferTask task) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;

@@ -9,7 +9,7 @@ namespace detail {
 
 inline constexpr int nearest_threads = 256;
 
-/// Computes a group of N columns of one channel (V == 1), or of one column of V channels.
+/// Computes N columns of one channel (V == 1) or V channels of one column (N == 1) of y per thread, in several rows.
 template <class T, int N, int V>
 __global__ void __launch_bounds__(nearest_threads) nearest(const T* x, T* y, const UpsamplingTask task) {
   static_assert(N == 1 || V == 1);

@@ -18,7 +18,7 @@ struct Ratio {
 /// Returns the fraction with the smallest denominator that rounds to this float, or nothing if its terms exceed 2^30.
 [[nodiscard]] std::optional<Ratio> simplest_ratio(float value);
 
-/// An axis whose output element i lies at (step * i + offset) / divisor in the input.
+/// The mapping of an axis of y to x: element i of y lies at position (step * i + offset) / divisor of x.
 struct SampledAxis {
   std::int64_t in = 1;
   std::int64_t out = 1;
@@ -39,8 +39,8 @@ struct SampledAxis {
   [[nodiscard]] bool is_identity() const { return step == divisor && offset == 0; }
 };
 
-/// Returns the spatial axes, innermost last; leading axes that x does not have get one element. For "nearest", the
-/// positions are shifted so that rounding them down selects the nearest element.
+/// Returns the mappings of the spatial axes, innermost last; leading axes that x does not have get one element. For
+/// "nearest", the positions are shifted so that rounding them down selects the nearest element.
 [[nodiscard]] std::array<SampledAxis, Upsampling::max_spatial> sampled_axes(const Upsampling& op,
                                                                             const Problem& problem);
 

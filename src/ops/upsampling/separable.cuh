@@ -20,7 +20,9 @@ struct SeparableTask {
   int window;          ///< The maximum number of elements of an input row that a piece needs.
 };
 
-/// Stores N neighboring columns at once. Wide: rows are read in vectors of 128 bits.
+/// Computes y by cubic interpolation: for each row of y, the rows of x are combined to one row in shared memory, from
+/// which the columns are interpolated. Stores N neighboring columns at once. If Wide is true, rows are read in vectors
+/// of 128 bits.
 template <class T, int N, bool Wide>
 __global__ void __launch_bounds__(separable_threads) separable(const T* x, T* y, const SeparableTask separable) {
   constexpr bool is_i8 = std::is_same_v<T, std::int8_t>;

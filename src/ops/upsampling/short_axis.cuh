@@ -6,7 +6,7 @@
 namespace graft::ops {
 namespace detail {
 
-/// A SampledAxis whose positions, times the divisor, all fit into 31 bits.
+/// A SampledAxis whose positions, multiplied by the divisor, all fit into 31 bits.
 struct ShortAxis {
   int in;
   int out;

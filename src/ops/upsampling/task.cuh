@@ -8,8 +8,7 @@
 
 namespace graft::ops {
 
-/// A SampledAxis for threads that visit consecutive elements: one division at the first element, none for the
-/// following.
+/// A SampledAxis for threads that visit consecutive elements: only the position of the first element needs a division.
 struct IncrementalAxis {
   int in;
   int out;
@@ -76,7 +75,7 @@ struct QuickDivision {
   }
 };
 
-/// A problem in which a thread computes `rows` rows of one group of neighboring elements.
+/// The sizes and parameters of a problem in which a thread computes `rows` rows of one group of neighboring elements.
 struct UpsamplingTask {
   static constexpr std::int64_t most_quick_items = std::int64_t{1} << 31;
   IncrementalAxis z;
@@ -103,14 +102,15 @@ struct UpsamplingTask {
   float y_scale = 1;
   float ratio = 1;  ///< The ratio x_scale / y_scale for i8, otherwise 1.
 
-  /// Returns the number of channels from this one to the end of the block, without padding. Not positive within
-  /// padding.
+  /// Returns the number of channels from channel `channel` of the block of plane `plane` to the end of the block,
+  /// without padding. Not positive for a channel of padding.
   [[nodiscard]] __device__ int channels_from(std::int64_t plane, int channel) const {
     const int block = blocks == 1 ? 0 : static_cast<int>(plane - divide(plane, blocks) * blocks);
     return channels - block * pitch - channel;
   }
 
-  /// Assigns `row_count` of `axis_rows` rows of each of `group_count` groups to a thread.
+  /// Divides the work between threads: each thread computes `row_count` rows of one of `group_count` groups, of
+  /// `axis_rows` rows in all.
   void distribute(std::int64_t group_count, int axis_rows, int row_count) {
     groups = group_count;
     by_parts = QuickDivision::by(parts);
@@ -128,14 +128,14 @@ struct UpsamplingTask {
   }
 };
 
-/// The part of the output that one thread computes.
+/// The indices of the group, strip of rows, slice and plane of the output that one thread computes.
 struct Share {
   std::int64_t group;
   int strip;
   int slice;
   std::int64_t plane;
 
-  /// Returns the share of a thread. Requires a task of less than most_quick_items threads.
+  /// Returns the share of thread `item`. Requires a task of less than most_quick_items threads.
   [[nodiscard]] __device__ static Share quick(unsigned item, const UpsamplingTask& task) {
     const unsigned line = task.by_groups(item);
     const unsigned section = task.by_strips(line);
@@ -153,8 +153,8 @@ struct Share {
   }
 };
 
-/// Returns the value at the fraction `f` of the way from a to b. Finite: b - a is finite, so that two results may share
-/// it.
+/// Returns a + f * (b - a). If Finite is true, b - a must be finite; the compiler may then compute the difference once
+/// for two results.
 template <bool Finite>
 [[nodiscard]] __device__ float between(float a, float b, float f) {
   if constexpr (Finite) return fmaf(f, b - a, a);

@@ -40,8 +40,8 @@ struct Upsample2xTask {
   Upsample2xWeights along_x;
 };
 
-/// The part of the output that a thread computes. Strips of two planes may lie in one warp, and threads of the last
-/// block may have none (`live` is false).
+/// The indices of the output that a thread computes. The rows of two planes may be computed in one warp, and `live` is
+/// false for threads of the last block that have nothing to compute.
 struct Upsample2xShare {
   std::int64_t plane;
   int group;
@@ -56,7 +56,8 @@ struct Upsample2xShare {
   }
 };
 
-/// Computes K columns of one channel. Shuffled: every row lies within a warp, so that neighbors come from other lanes.
+/// Computes the output of K columns of one channel of x. If Shuffled is true, every row lies within a warp, so that a
+/// thread gets neighboring elements from other lanes.
 template <class T, int K, bool Shuffled>
 class Upsample2xColumns {
  public:
@@ -143,7 +144,7 @@ class Upsample2xColumns {
   float second_[results];  ///< The weights of the second neighbor.
 };
 
-/// Computes V channels of one column, in channel-vector layouts.
+/// Computes the output of V channels of one column of x, in channel-vector layouts.
 template <class T, int V>
 class Upsample2xChannels {
  public:
@@ -224,8 +225,8 @@ class Upsample2xChannels {
   return wanted * threads <= most ? wanted : most / threads;
 }
 
-/// Upsamples R rows of the input per thread. Blocks: the fewest blocks per multiprocessor. Ahead: rows that are loaded
-/// before they are needed.
+/// Upsamples R rows of x per thread. Blocks is the number of blocks that should fit on a multiprocessor; Ahead is the
+/// number of rows that are loaded before they are needed.
 template <class T, class Cells, int R, int Ahead, int Blocks>
 __global__ void __launch_bounds__(upsample_2x_threads, resident_blocks(upsample_2x_threads, Blocks))
     upsample_2x_linear(const T* x, T* y, const Upsample2xTask upsample_2x) {

@@ -8,7 +8,7 @@ namespace detail {
 
 inline constexpr int upsample_2x_nearest_threads = 256;
 
-/// Returns a, a, b, b, ... for the elements a, b, ...
+/// Returns a vector with each element of `vector` twice: a, a, b, b, ... for the elements a, b, ...
 template <class T, int K>
 [[nodiscard]] __device__ Vector<T, 2 * K> each_twice(const Vector<T, K>& vector) {
   if constexpr (K == 1) {
@@ -27,7 +27,7 @@ template <class T, int K>
   }
 }
 
-/// Computes K columns of R rows of the input per thread, in the linear layout.
+/// Repeats K columns of R rows of x per thread, in the linear layout.
 template <class T, int K, int R>
 __global__ void __launch_bounds__(upsample_2x_nearest_threads)
     upsample_2x_nearest(const T* x, T* y, const UpsamplingTask task) {
@@ -57,10 +57,10 @@ __global__ void __launch_bounds__(upsample_2x_nearest_threads)
   }
 }
 
-/// A block assembles the output of `lines` rows of the input, or of a piece of one row, in shared memory, from which
-/// the copy engine stores it: this reaches 0.87 of a copy's speed for i8 and 0.91 for f16 on an H200, stores by threads
-/// 0.84 and 0.89. A unit is the part that a thread loads at once: elements that become 128 bits, or in channel-vector
-/// layouts 128 bits of channels.
+/// The task of upsample_2x_bulk_copy(). A block assembles the output of `lines` rows of the input, or of a piece of one
+/// row, in shared memory, from which the copy engine stores it: this reaches 0.87 of a copy's speed for i8 and 0.91 for
+/// f16 on an H200, stores by threads 0.84 and 0.89. A unit is what a thread loads at once: elements whose output is 128
+/// bits, or in channel-vector layouts 128 bits of channels.
 struct CopiedTask {
   static constexpr int threads = 256;
   static constexpr int units_each = 2;

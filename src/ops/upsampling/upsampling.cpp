@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t largest = Upsampling::largest_size;
 
-/// Returns the simplest fraction strictly between two positive numbers, by a continued fraction up to the first term in
-/// which the numbers differ.
+/// Returns the fraction with the smallest denominator strictly between two positive numbers. It is computed from their
+/// continued fractions, up to the first term in which these differ.
 Ratio simplest_between(double low, double high) {
   const double whole = std::floor(low);
   if (whole >= static_cast<double>(largest)) return {largest + 1, 1};

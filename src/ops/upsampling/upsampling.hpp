@@ -24,7 +24,7 @@ constexpr std::array<Choice<CoordinateMode>, 3> choices(CoordinateMode /*tag*/) 
            {"asymmetric", CoordinateMode::asymmetric}}};
 }
 
-/// The rounding that selects the element of "nearest".
+/// The rule by which mode "nearest" rounds a position to the index of an element.
 enum class NearestMode : std::uint8_t { floor, round_prefer_floor, round_prefer_ceil, ceil };
 constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
   return {{{"floor", NearestMode::floor},
@@ -33,9 +33,9 @@ constexpr std::array<Choice<NearestMode>, 4> choices(NearestMode /*tag*/) {
            {"ceil", NearestMode::ceil}}};
 }
 
-/// A scale is the simplest fraction that rounds to the given float, such as 13/10 for 1.3, so that sizes and
-/// coordinates are exact. Elements outside the tensor equal the element at the edge. If a coordinate is an integer, the
-/// result is the element there, whatever its neighbors are.
+/// Resizes the spatial axes of x. A scale is the simplest fraction that rounds to the given float, such as 13/10 for
+/// 1.3, so that sizes and coordinates are exact. Elements outside the tensor equal the element at the edge. If a
+/// coordinate is an integer, the result is the element at this coordinate, whatever its neighbors are.
 struct Upsampling {
   static constexpr auto name = "Upsampling";
   static constexpr int version = 1;
@@ -89,7 +89,7 @@ struct Upsampling {
                       output("y", "T", "N,C and the new spatial sizes", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
-  /// Refuses f8e4m3fn except with "nearest" and equal scales: its elements are only moved.
+  /// Refuses f8e4m3fn except with "nearest" and equal scales, in which case elements are only copied.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;

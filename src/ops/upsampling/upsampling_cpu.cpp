@@ -14,7 +14,7 @@ struct Taps {
   std::array<double, 4> weight{1, 0, 0, 0};
 };
 
-/// Returns Keys' cubic kernel at a distance of 0 to 2.
+/// Returns the weight of a neighbor in Keys' cubic interpolation with parameter `a`, at a distance `t` of 0 to 2.
 double keys(double a, double t) {
   if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
   return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;

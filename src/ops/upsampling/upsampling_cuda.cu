@@ -13,8 +13,8 @@
 namespace graft::ops {
 namespace {
 
-/// The number of rows of the output that a thread computes, if there are enough threads; for "upsample_2x", rows of the
-/// input.
+/// The number of rows that a thread computes if there are enough threads. `nearest_rows` is a number of rows of x, for
+/// "nearest" by a factor of 2; the other members are numbers of rows of y.
 struct Policy {
   static constexpr int rows = 32;
   static constexpr int line_buffer_rows = 8;
@@ -38,15 +38,16 @@ template <class T>
 constexpr int cell_blocks = sizeof(T) == 1 ? 6 : 5;
 constexpr int cell_ahead = 2;
 
-/// The largest ratio of the packed kernels. Larger ratios run in "scalar", because results that saturate might become
-/// infinite, and their differences NaN.
+/// The largest value of gain_of() with which kernels other than "scalar" are used, because with larger ones results
+/// that saturate might become infinite, and their differences NaN.
 constexpr float most_steps = 16384.F;
 
 float ratio_of(const Upsampling& op, const Problem& problem) {
   return problem.inputs[0].dtype == DType::i8 ? op.x_scale / op.y_scale : 1.F;
 }
 
-/// Returns the largest factor by which a packed kernel may multiply a step of x.
+/// Returns the largest factor by which a kernel may multiply a quantization step of x: x_scale / y_scale, times the
+/// overshoot of cubic interpolation along three axes.
 float gain_of(const Upsampling& op, const Problem& problem) {
   const float overshoot = op.mode == Interpolation::cubic ? 2 + std::abs(op.cubic_a) : 1.F;
   const float ratio = ratio_of(op, problem);
@@ -77,13 +78,13 @@ bool is_upsample_2x(const Upsampling& op, const SampledAxis& axis) {
          (op.coordinate_mode == CoordinateMode::half_pixel && by_two);
 }
 
-/// The columns of the input whose output fills 128 bits. A thread processes this many, or one column in rows of other
-/// widths.
+/// The number of columns of x whose output fills 128 bits. A thread processes this many columns, or one column in rows
+/// whose length is not a multiple of it.
 template <class T>
 constexpr int upsample_2x_columns = widest<T> / 2;
 
-/// Checks that 31 bits can count the threads, if a thread computes 4 elements or more. If it computes fewer (for
-/// padding, or for a single row) there may be more threads; then "scalar" runs.
+/// Returns unsupported if 31 bits cannot count the threads when each thread computes 4 elements or more. If threads
+/// compute fewer elements (for padding, or for a single row) there may be more threads; then "scalar" runs.
 Status fits_quick(const Upsampling& op, const Problem& problem) {
   if (problem.outputs[0].extents.element_count() >= 4 * UpsamplingTask::most_quick_items) {
     return unsupported("supports outputs of less than 2^33 elements");
@@ -178,7 +179,7 @@ UpsamplingTask make_task(const Upsampling& op, const Problem& problem) {
   return task;
 }
 
-/// Calls `f(task, device, x, y)` with typed addresses. Does nothing if y is empty.
+/// Calls `f(task, device, x, y)` with a task for the problem and typed addresses. Does nothing if y is empty.
 template <class F>
 Status with_task(const Upsampling& op, const Problem& problem, const Buffers& buffers, F&& f) {
   if (problem.outputs[0].extents.element_count() == 0) return {};
@@ -194,8 +195,8 @@ Status with_task(const Upsampling& op, const Problem& problem, const Buffers& bu
   });
 }
 
-/// Returns the maximum number of elements of an input row that a piece of an output row needs, as a multiple of 16, so
-/// that they begin and end with whole vectors.
+/// Returns the maximum number of elements of a row of x that a piece of a row of y needs, rounded up to a multiple of
+/// 16, so that the elements begin and end with whole vectors.
 std::int64_t window_of(const SampledAxis& axis) {
   constexpr int taps = 4;
   const std::int64_t columns = std::min<std::int64_t>(32 * detail::separable_columns, axis.out);
@@ -260,7 +261,8 @@ Status run_separable(const Upsampling& op, const Problem& problem, const Buffers
                    });
 }
 
-/// Assigns as many rows to a thread as possible while enough threads remain to fill the GPU.
+/// Assigns as many rows to each thread as possible while enough threads remain to fill the GPU. `columns` and
+/// `channels` are the numbers that a thread computes in each row.
 void distribute(UpsamplingTask& task, int columns, int channels, const DeviceTraits& device) {
   task.parts = task.pitch / channels;
   const std::int64_t groups = ceil_divide(task.x.out, columns) * task.parts;
@@ -280,7 +282,7 @@ Status run_nearest(UpsamplingTask& task, const DeviceTraits& device, const T* x,
                 context, x, y, task);
 }
 
-/// Runs the general kernels with V channels per thread.
+/// Runs "nearest" or the general interpolation kernel with V channels per thread.
 template <class T, int V>
 Status run_channels(const Upsampling& op, UpsamplingTask& task, const DeviceTraits& device, const T* x, T* y,
                     const CudaContext& context) {
@@ -367,7 +369,7 @@ Status fits_index_table(const Upsampling& op, const Problem& problem) {
   return {};
 }
 
-/// Launches "index_table". Elements are copied unchanged, so T only needs their size.
+/// Launches "index_table", which copies elements unchanged, so that T only has to have their size.
 template <class T>
 Status launch_index_table(detail::IndexTableTask& task, const DeviceTraits& device, const void* x, void* y,
                           const CudaContext& context) {
@@ -385,7 +387,8 @@ Status launch_index_table(detail::IndexTableTask& task, const DeviceTraits& devi
                 static_cast<T*>(y), task, task.most_rows());
 }
 
-/// Runs "nearest" for rows of y that are whole vectors and partly equal, so that each vector is computed once.
+/// Runs "nearest" for a y whose rows are whole vectors and are repeated, so that each vector is computed once and
+/// stored in several rows.
 template <class T>
 Status run_repeated_rows(UpsamplingTask& task, const DeviceTraits& device, const void* x, void* y,
                          const CudaContext& context) {
@@ -533,8 +536,8 @@ Status run_downsample_2x(const Upsampling& op, const Problem& problem, const Buf
                    });
 }
 
-/// Assigns `rows` rows of the input to a thread or, if that leaves fewer than `enough` threads, single rows. Returns
-/// whether it assigned single rows.
+/// Assigns `rows` rows of x to each thread or, if that leaves fewer than `enough` threads, single rows. Returns whether
+/// it assigned single rows.
 bool distribute_2x(UpsamplingTask& task, std::int64_t groups, int rows, std::int64_t enough) {
   task.distribute(groups, task.y.in, rows);
   const bool small = task.items < enough;

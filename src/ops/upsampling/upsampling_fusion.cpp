@@ -41,7 +41,8 @@ Made make_upsampling(std::vector<NamedAttribute> attributes) {
 
 // ---- Repeated elements
 
-/// Returns how often each element of the axis is repeated in its place, or nothing if the axis changes in another way.
+/// Returns how often each element of the axis is repeated next to itself in all runs of the nodes; nothing if the
+/// number differs or the axis changes in another way.
 std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::size_t axis) {
   std::optional<std::int64_t> factor;
   for (const AxisMaps& run : runs) {
@@ -58,7 +59,7 @@ std::optional<std::int64_t> factor_of(const std::vector<AxisMaps>& runs, std::si
   return factor;
 }
 
-/// Describes an axis that is repeated in another way than element by element.
+/// Returns a message about an axis whose elements are not repeated next to themselves.
 std::string describe_obstacle(const AxisMaps& run, std::size_t axis) {
   const std::vector<std::int64_t>& map = run.axes[axis];
   const std::size_t shown = std::min<std::size_t>(map.size(), 12);
@@ -74,7 +75,8 @@ onnx::Node* add_transpose(onnx::Graph& graph, onnx::Value* x, const std::vector<
   return node;
 }
 
-/// Permutations from N, C, spatial to N, spatial, C and back.
+/// Returns the permutation from N, C, spatial to N, spatial, C for tensors of this rank; channels_first() returns its
+/// inverse.
 std::vector<std::int64_t> channels_last(std::size_t rank) {
   std::vector<std::int64_t> permutation{0};
   for (std::size_t axis = first_spatial; axis < rank; ++axis) permutation.push_back(static_cast<std::int64_t>(axis));
@@ -87,7 +89,7 @@ std::vector<std::int64_t> channels_first(std::size_t rank) {
   return permutation;
 }
 
-/// Returns the edit that replaces the node that computes `output` by the operator between two Transpose nodes, for
+/// Returns a function that replaces the node that computes `output` with the operator between two Transpose nodes, for
 /// tensors whose channels are the last axis.
 std::function<void(onnx::Graph&)> channels_last_edit(std::shared_ptr<const Operator> op, std::string input,
                                                      std::string output) {
@@ -140,7 +142,7 @@ MovementFusion read_movement(Rewriter& rewriter, const Movement& movement, const
 
 // ---- Deconvolution with fixed weights
 
-/// The shape of the weights of a deconvolution along one axis.
+/// The weights of a deconvolution along one axis, in terms of the factor f.
 enum class Kernel {
   repeat,          ///< A window of f ones, which repeats elements: nearest.
   linear_even,     ///< 2f weights that decrease linearly from the middle, with f even: half_pixel.
@@ -174,8 +176,8 @@ struct Deconvolution {
   std::string obstacle;
 };
 
-/// Returns the largest difference between the weights and the weights of the interpolation. Weights between different
-/// channels have to be 0.
+/// Returns the largest difference between the weights and the weights of the interpolation, which are 0 between
+/// different channels.
 double largest_difference(const std::vector<double>& weights, std::int64_t channels, bool is_grouped,
                           const Deconvolution& found) {
   std::int64_t taps = 1;
@@ -204,7 +206,7 @@ std::vector<std::int64_t> ints_or(const onnx::Node& node, std::string_view attri
   return node.ints(attribute).value_or(std::vector<std::int64_t>(count, value));
 }
 
-/// Returns the rounding error of weights of a type.
+/// Returns the largest error of weights of a type that rounding explains.
 double step_of(onnx::ElementType type) {
   if (type == onnx::ElementType::f16) return 1e-3;
   if (type == onnx::ElementType::bf16) return 8e-3;
@@ -265,17 +267,19 @@ Deconvolution read_deconvolution(const onnx::Node& node, const onnx::TensorData&
   return found;
 }
 
-/// The elements of each axis that are removed from the interpolation of x with one zero on each side.
+/// The numbers of elements that are removed at the beginning and the end of each spatial axis from the interpolation of
+/// x, which is padded with one zero on each side.
 struct Crop {
   std::vector<std::int64_t> begins;
   std::vector<std::int64_t> ends;
 };
 
-/// Returns the elements to remove. A deconvolution spreads each element over its neighborhood and reads nothing from
-/// outside the edge: it is the interpolation of x between zeros. Three layers for it are worth it: on an H200 cuDNN's
-/// deconvolution took 8 to 60 times as long as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one
-/// group and as many groups as channels). With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of
-/// the result (asymmetric: at f (i + 1)), and in the full deconvolution at f i + (size - 1) / 2.
+/// Returns the elements to remove, so that the interpolation of the padded x is the result of the deconvolution: a
+/// deconvolution spreads each element over its neighborhood and reads nothing from outside the edge. Pad, Upsampling
+/// and Slice replace the one layer, because on an H200 cuDNN's deconvolution took 8 to 60 times as long as a copy of
+/// its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many groups as channels). With one zero
+/// on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)), and in the
+/// full deconvolution at f i + (size - 1) / 2.
 Crop crop_of(const Deconvolution& found) {
   Crop crop;
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {
@@ -390,7 +394,8 @@ std::optional<std::vector<double>> constant_numbers(const onnx::Value* value) {
   return numbers && !numbers->empty() ? std::move(numbers) : std::nullopt;
 }
 
-/// Returns one number for each axis of x. Resize may list only some axes; every other axis gets `other`.
+/// Returns one number for each axis of x: `given` in the order of the node's attribute `axes`, and `other` for each
+/// axis that `axes` does not list. Returns `given` if the node does not have the attribute.
 std::vector<double> for_all_axes(const onnx::Node& node, const std::vector<double>& given, std::size_t rank,
                                  double other) {
   const auto axes = node.ints("axes");

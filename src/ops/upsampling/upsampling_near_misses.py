@@ -107,7 +107,7 @@ INPUTS = {"w": weights(4, kernel(4, 2))}
 
 
 def deconvolved(x, factor, size, pads):
-    """Spreads each element over its neighborhood with bilinear weights."""
+    """Returns the deconvolution of x with bilinear weights, `factor` as stride, and `pads` removed on each side."""
     line = np.array([1 - abs(i - (size - 1) / 2) / factor for i in range(size)])
     for axis in (2, 3):
         count = x.shape[axis]

@@ -14,7 +14,8 @@ namespace graft::passes::deformable_attention {
 /// The names of the axes of all tensors of an attention.
 enum AttentionAxis : std::size_t { item, pixel, query, head, channel, point, coordinate };
 
-/// An axis of the original tensor or a part of one: `size` of its elements, `stride` elements apart.
+/// An axis of the original tensor, or a factor of it if the axis is split as by Reshape: `size` elements that lie
+/// `stride` elements apart.
 struct AxisFactor {
   std::size_t axis = 0;
   std::int64_t stride = 1;
@@ -33,16 +34,17 @@ class AxisLayout {
 
   AxisLayout(Axes axes, Starts starts);
   /// Returns the layout of an original tensor whose axis i is called names[i]. Neighboring axes with the same name are
-  /// parts of one axis. Returns nothing if such a part has no fixed size, or if the ranks differ.
+  /// treated as one axis that is split into factors. Returns nothing if such a factor has no fixed size, or if the
+  /// ranks differ.
   [[nodiscard]] static std::optional<AxisLayout> of(const onnx::Value& value, const std::vector<std::size_t>& names);
 
-  /// Returns the layout of `output` after a node that only moves elements, or nothing for another node and for a
-  /// movement that AxisLayout cannot express.
+  /// Returns the layout of `output`, the result of a node that only moves elements. Returns nothing for any other node,
+  /// and if AxisLayout cannot express the result.
   [[nodiscard]] std::optional<AxisLayout> after(const onnx::Node& node, const onnx::Value& output) const;
 
   [[nodiscard]] const Axes& axes() const { return axes_; }
   [[nodiscard]] const Starts& starts() const { return starts_; }
-  /// Returns whether two layouts place the same elements at the same positions.
+  /// Returns whether two layouts have the same elements at the same positions.
   friend bool operator==(const AxisLayout&, const AxisLayout&) = default;
 
  private:

@@ -62,7 +62,8 @@ bool truncates(const onnx::Node& node) {
          from->type && onnx::is_floating_point(*from->type);
 }
 
-/// Returns the nearest node before `from`, or `from` itself, for which `is_it` is true. Visits at most 100 nodes.
+/// Returns the node for which `is_it` is true and that precedes `from` by the fewest nodes, or `from` itself; null if
+/// there is no such node among the 100 nearest ones.
 const onnx::Node* nearest_node(const onnx::Node* from, bool (*is_it)(const onnx::Node&)) {
   constexpr std::size_t most = 100;
   std::vector<const onnx::Node*> waiting{from};
@@ -77,7 +78,8 @@ const onnx::Node* nearest_node(const onnx::Node* from, bool (*is_it)(const onnx:
   return nullptr;
 }
 
-/// Returns whether a tensor is a constant or is computed from constants and shapes by few nodes.
+/// Returns whether a tensor is a constant, or is computed from constants and shapes along paths of fewer than `nodes`
+/// nodes.
 bool is_known_beforehand(const onnx::Value* value, int nodes = 6) {
   if (value == nullptr || nodes == 0) return false;
   if (value->constant()) return true;
@@ -110,8 +112,9 @@ std::vector<onnx::Value*> grids_of(onnx::Value* position) {
   return grids;
 }
 
-/// Returns positions along one axis at which a formula is evaluated, from outside one end to outside the other: with
-/// `all`, every pixel and positions between pixels, otherwise only a few positions.
+/// Returns positions along one axis at which a formula is evaluated, in pixels, from before the first pixel to after
+/// the last one. If `all` is true, they contain every pixel and positions between pixels, otherwise only a few
+/// positions.
 std::vector<double> places_along(std::int64_t size, bool all) {
   const auto length = static_cast<double>(size);
   std::vector<double> places{-1e4, -1.75, -1, -0.25, 0.375, length / 2, length - 1.25, length - 0.5, length + 0.5, 1e4};
@@ -124,7 +127,8 @@ std::vector<double> places_along(std::int64_t size, bool all) {
 
 using Weights = std::map<std::pair<std::int64_t, std::int64_t>, double>;
 
-/// Returns the weights of bilinear sampling, by column and row. `across` and `down` are positions in pixels.
+/// Returns the weight of each pixel (column, row) that a bilinear sample at the position (`across`, `down`) reads.
+/// Positions are in pixels; pixels outside the image are omitted.
 Weights bilinear_weights(double across, double down, std::int64_t width, std::int64_t height) {
   Weights weights;
   for (const double column : {std::floor(across), std::floor(across) + 1}) {
@@ -188,7 +192,8 @@ std::optional<SampledImage> image_of(const SamplingProgram& program, const std::
   return image;
 }
 
-/// Reads `samples` as bilinear samples at the points of `grid`, and reports an obstacle if they are not.
+/// Returns how `samples` are sampled at the points of `grid`. If they are not bilinear samples, sets `obstacle` of the
+/// result to the reason.
 GridSampling sampled_at(onnx::Value& samples, onnx::Value& grid) {
   GridSampling found;
   const auto program = SamplingProgram::of(samples, grid, found.obstacle);

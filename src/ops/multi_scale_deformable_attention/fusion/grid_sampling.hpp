@@ -11,7 +11,7 @@
 namespace graft::passes::deformable_attention {
 
 struct GridSampling {
-  /// Why the samples are not bilinear with zeros outside and without aligned corners; empty if they are.
+  /// The reason why the samples are not bilinear with zeros outside and without aligned corners; empty if they are.
   std::string obstacle;
   onnx::Value* image = nullptr;  ///< The image, [N,C,H,W] or [N,C,H*W].
   std::int64_t height = 0;
@@ -22,8 +22,8 @@ struct GridSampling {
   AxisLayout layout{{}, {}};  ///< The layout of the samples in terms of item, channel, query and point.
 };
 
-/// Reads the sampling that ends at a node: a GridSample, or a sum of gathered pixels whose positions come from a grid.
-/// Returns nothing if the node is neither.
+/// Returns the sampling whose result `node` computes: a GridSample, or a sum of gathered pixels whose positions are
+/// computed from a grid. Returns nothing if the node is neither.
 [[nodiscard]] std::optional<GridSampling> read_grid_sampling(const onnx::Node& node);
 
 }  // namespace graft::passes::deformable_attention

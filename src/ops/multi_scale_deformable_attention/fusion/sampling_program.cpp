@@ -13,7 +13,7 @@
 namespace graft::passes::deformable_attention {
 namespace {
 
-/// Returns whether the product of each axis' factors equals its size. This is not the case if the axis was expanded. An
+/// Returns whether the product of each axis' factors equals its size, which is not true if the axis was expanded. An
 /// axis of pixels with factors may have an unknown size.
 bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
   for (std::size_t axis = 0; axis < layout.axes().size(); ++axis) {
@@ -26,7 +26,8 @@ bool accounts_for(const AxisLayout& layout, const onnx::Value& value) {
   return true;
 }
 
-/// Returns the fixed dimension that a Gather reads from a Shape; 0 if it is dynamic or if the node is something else.
+/// Returns the size of the dimension that a Gather reads from a Shape; 0 if it is dynamic or if the node is not such a
+/// Gather.
 std::int64_t asked_dimension(const onnx::Node& gather) {
   const onnx::Node* shape = gather.is("Gather") && gather.input(0) != nullptr ? gather.input(0)->producer : nullptr;
   const auto which = constant_ints(gather.input(1));
@@ -37,8 +38,8 @@ std::int64_t asked_dimension(const onnx::Node& gather) {
   return axis < 0 ? 0 : fixed_size(shape->input(0), static_cast<std::size_t>(axis));
 }
 
-/// Returns the axis along which a tensor counts 0, step, 2 * step ... while it is constant along the other axes, or
-/// nothing if there is no such axis.
+/// Returns the axis along which the elements of a constant tensor are 0, step, 2 * step ..., if they are equal along
+/// all other axes; nothing if no axis has this property.
 std::optional<std::size_t> counted_axis(const std::vector<std::int64_t>& dims, const std::vector<double>& numbers,
                                         double step) {
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
@@ -70,7 +71,8 @@ bool has_coordinates(const AxisLayout& layout) {
   });
 }
 
-/// Returns the layout of an elementwise operation, or nothing if it would combine elements of different points.
+/// Returns the layout of the result of an elementwise operation on tensors of two layouts, or nothing if it would
+/// combine elements of different points.
 std::optional<AxisLayout> broadcast(const AxisLayout& a, const AxisLayout& b) {
   AxisLayout::Axes axes(std::max(a.axes().size(), b.axes().size()));
   for (std::size_t i = 0; i < axes.size(); ++i) {  // Starts from the last axis.
@@ -96,7 +98,8 @@ std::vector<PixelWeight> scaled_pixels(std::vector<PixelWeight> pixels, double s
   return pixels;
 }
 
-/// Returns the image that a Pad surrounds with zeros, with the widths of the padding, or nothing for another Pad.
+/// Returns the image that a Pad surrounds with zeros, with the widths of the padding; nothing if the Pad adds other
+/// values or pads other axes.
 std::optional<PixelSource> padded_image(const onnx::Node& pad) {
   constexpr std::size_t rank = 4;
   const auto given = constant_ints(pad.input(1));
@@ -136,7 +139,8 @@ bool only_reshapes(const onnx::Value& value) {
   return node != nullptr && (node->is("Reshape") || node->is("Flatten"));
 }
 
-/// Returns an image in rows [N,C,S] as a source of pixels. If the rows are a reshaped image, its sides are known.
+/// Returns an image whose pixels lie along one axis, [N,C,S], as a source of pixels. Height and width are known only if
+/// the tensor is a reshaped image [N,C,H,W].
 std::optional<PixelSource> source_of_rows(onnx::Value* rows) {
   const std::int64_t count = fixed_size(rows, 2);
   if (rank_of(rows) != 3 || fixed_size(rows, 1) <= 0 || count <= 0) return std::nullopt;
@@ -149,7 +153,7 @@ std::optional<PixelSource> source_of_rows(onnx::Value* rows) {
   return PixelSource{.image = rows, .count = count};
 }
 
-/// Returns an image [N,H,W,C] as a source of pixels. Requires that it is a Transpose of [N,C,H,W].
+/// Returns an image [N,H,W,C] as a source of pixels; nothing unless it is a Transpose of an image [N,C,H,W].
 std::optional<PixelSource> source_of_channels_last(const onnx::Value* value) {
   const onnx::Node* node = value->producer;
   if (node == nullptr || !node->is("Transpose") || node->ints("perm") != std::vector<std::int64_t>{0, 2, 3, 1}) {
@@ -160,7 +164,8 @@ std::optional<PixelSource> source_of_channels_last(const onnx::Value* value) {
 
 }  // namespace
 
-/// Compiles samples into a SamplingProgram, starting from the result. Each tensor becomes one instruction.
+/// Compiles a tensor of samples into a SamplingProgram, beginning with the last node. Each tensor becomes one
+/// instruction.
 class SamplingCompiler {
  public:
   SamplingCompiler(onnx::Value& grid, std::string& why_not) : grid_(grid), why_not_(why_not) {}
@@ -419,7 +424,8 @@ class SamplingCompiler {
     return true;
   }
 
-  /// Compiles GatherElements of the same pixels of all channels from [N,C,S], item by item.
+  /// Compiles a GatherElements that reads the same pixels of all channels from [N,C,S], item by item. Returns nothing
+  /// for any other GatherElements.
   std::optional<Operand> compiled_gather_elements(const onnx::Node& node) {
     onnx::Value* rows = node.input(0);
     const std::int64_t axis = node.int_or("axis", 0);
@@ -439,7 +445,7 @@ class SamplingCompiler {
     return add(Operation::pixel, {at->index}, AxisLayout(std::move(axes), {}), true);
   }
 
-  /// Compiles a Gather from the pixels of all items, [N*H*W,C].
+  /// Compiles a Gather from [N*H*W,C], the pixels of all items. Returns nothing for any other Gather.
   std::optional<Operand> compiled_gather(const onnx::Node& node) {
     onnx::Value* rows = node.input(0);
     const bool is_table = rank_of(rows) == 2 && node.int_or("axis", 0) == 0 && only_reshapes(*rows) &&
@@ -455,7 +461,7 @@ class SamplingCompiler {
     return add(Operation::pixel_of_item, {at->index}, AxisLayout(std::move(axes), {}), true);
   }
 
-  /// Compiles GatherND from [N,H,W,C] by item, row and column.
+  /// Compiles a GatherND from [N,H,W,C] by item, row and column. Returns nothing for any other GatherND.
   std::optional<Operand> compiled_gather_nd(const onnx::Node& node) {
     const onnx::Value* image = node.input(0);
     const onnx::Node* indices = node.input(1)->producer;

@@ -42,7 +42,7 @@ struct PixelPosition {
 /// the weights for every item, query, point and channel.
 class SamplingProgram {
  public:
-  /// Compiles the samples. Returns nothing if they are computed in any other way, and sets `why_not` to the reason.
+  /// Compiles the samples. Returns nothing and sets `why_not` if they cannot be compiled into such a program.
   [[nodiscard]] static std::optional<SamplingProgram> of(onnx::Value& samples, onnx::Value& grid, std::string& why_not);
 
   /// Returns the layout of the samples in terms of item, channel, query and point.
@@ -51,8 +51,8 @@ class SamplingProgram {
   /// Returns the column and the row of a point before they are rounded to integers, or nothing unless each of them
   /// depends on one coordinate only.
   [[nodiscard]] std::optional<std::array<PixelPosition, 2>> positions() const;
-  /// Returns the weights of all pixels at a point of the grid in one item, or nothing if a gather reads outside its
-  /// input.
+  /// Returns the pixels that a sample reads at the point `place` of the grid in item `of_item`, with their weights;
+  /// nothing if a gather reads outside its input.
   [[nodiscard]] std::optional<std::vector<PixelWeight>> weights_at(std::array<double, 2> place,
                                                                    std::int64_t of_item) const;
 
