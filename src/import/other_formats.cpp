@@ -50,7 +50,8 @@ constexpr std::array kinds = {
          "an engine cannot be converted; pass the network that the engine was built from, such as its .onnx file"},
 };
 
-/// Lists the first few files in a folder that Graft can read.
+/// Returns the names of the first few files in a folder that Graft can read, separated by commas; empty if there are
+/// none.
 std::string models_in(const std::filesystem::path& folder) {
   constexpr std::size_t few = 8;
   std::error_code error;

@@ -28,7 +28,7 @@ struct ColumnsPolicy {
   static constexpr int many_threads = wide_i8 ? 256 : 512;
   static constexpr int few_rows = 4;  ///< The vectors that a thread holds in registers in small tensors.
   static constexpr int rows = 8;      ///< The vectors that a thread holds in registers in other tensors.
-  /// The vectors that a thread holds in registers for long columns and in large tensors.
+  /// The number of vectors that a thread holds in registers for long columns and in large tensors.
   static constexpr int many_rows = wide ? 8 : 16;
   /// The narrowest width of a block, in threads.
   static constexpr int narrowest = (wide_i8 ? 128 : wide ? 64 : sizeof(T) == 1 ? 16 : 32) / Vector<T, N>::bytes;

@@ -22,8 +22,8 @@
 
 namespace graft {
 
-/// Reduces the updates in order. `targets` of the task contains the row of each update, and `order` the indices of the
-/// updates. Updates whose row is not below `rows` are skipped.
+/// Computes y from data and the updates, in the order of the updates. `targets` of the task contains the row of each
+/// update, and `order` the indices of the updates. Updates whose row is not below `rows` are skipped.
 [[nodiscard]] Status reduce_in_order(const ScatterTask& task, const CudaContext& context);
 
 /// Calls `f` with a value of the data's device type, and with the number of elements in one access as a constant: as

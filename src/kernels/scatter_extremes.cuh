@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(scatter_threads)
   }
 }
 
-/// Reduces minima and maxima for slices of up to most_atomic_extremes elements.
+/// Computes y from data and the updates by minimum or maximum, for slices of up to most_atomic_extremes elements.
 template <class RowOf>
 [[nodiscard]] Status scatter_extremes(const ScatterTask& task, const RowOf& row_of, const CudaContext& context) {
   const ScatterSizes& sizes = task.sizes;

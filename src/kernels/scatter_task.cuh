@@ -43,7 +43,7 @@ struct ScatterTask {
 
 /// The state that the kernels for minima and maxima with atomics share.
 struct ExtremesState {
-  /// The value 1 if there are elements whose order matters: NaN, or zeros that may differ in their sign.
+  /// Set to 1 if there are elements whose order matters (NaN, or zeros that may differ in their sign), otherwise 0.
   unsigned has_order;
   unsigned begun;                                 ///< The number of parts that blocks have begun, if the order matters.
   unsigned ended[ExtremesPlan::state_words - 2];  ///< The number of parts of each step that are done.

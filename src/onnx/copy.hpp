@@ -7,7 +7,8 @@
 
 namespace graft::onnx {
 
-/// Copies the type, the shape and other facts of a value, but not its name, producer and uses.
+/// Copies the type, the shape, the constant data and the preserved protobuf fields of a value, but not its name,
+/// producer and uses.
 void copy_facts(const Value& from, Value& to);
 
 /// Copies a value into the graph `into` under the same name, without its producer and uses.

@@ -134,8 +134,8 @@ void arrange_inputs(Node& node);
 std::size_t adopt_onnx_operators(Model& model);
 /// Returns whether adopt_onnx_operators() would replace this node, whose types must be known.
 [[nodiscard]] bool is_adopted_for_tensorrt(const Node& node);
-/// Returns the input whose type is the only obstacle to the replacement; nothing if the node is replaced, or if there
-/// is another obstacle.
+/// Returns the input whose type is the only reason why adopt_onnx_operators() does not replace the node; nothing if it
+/// replaces the node, or if there is another reason.
 [[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
 /// Replaces a Graft node with the native form of its operator. Returns false and changes nothing if the operator has no

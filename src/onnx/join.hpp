@@ -8,10 +8,10 @@
 
 namespace graft::onnx {
 
-/// Returns one model that contains both. An input of the second model is connected to the value or input of the same
-/// name in the first; inputs without such a counterpart stay inputs. `outputs` names the outputs of the result, from
-/// either model, in this order. Both models must import the same opsets. Throws Error for an output that neither model
-/// has.
+/// Returns a model that contains the nodes of both models. An input of the second model is connected to the value or
+/// input of the same name in the first; inputs without such a counterpart stay inputs. `outputs` names the outputs of
+/// the result, from either model, in this order. Both models must import the same opsets. Throws Error for an output
+/// that neither model has.
 [[nodiscard]] Model join(const Model& first, const Model& second, const std::vector<std::string>& outputs);
 
 }  // namespace graft::onnx

@@ -50,7 +50,8 @@ Descriptor open_for_reading(const std::filesystem::path& path) {
   return {::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 }
 
-/// Returns up to `size` bytes from the beginning, fewer if the file has become shorter, or nothing if reading fails.
+/// Returns up to `size` bytes from the beginning of an open file, fewer if the file has become shorter, or nothing if
+/// reading fails.
 std::optional<std::string> read_up_to(int file, std::size_t size) {
   std::string bytes(size, '\0');
   std::size_t count = 0;

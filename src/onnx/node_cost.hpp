@@ -22,11 +22,11 @@ using report::NodeCost;
 [[nodiscard]] std::optional<std::uint64_t> multiply_accumulates(const Node& node,
                                                                 std::optional<std::uint64_t> unknown_size = {});
 
-/// Returns the work and the memory of a node without its bodies. A DequantizeLinear of a constant has no weights:
-/// they belong to the nodes that read its result.
+/// Returns the multiply-accumulate operations, the parameters and the bytes of a node without its bodies. A
+/// DequantizeLinear of a constant has no parameters: they belong to the nodes that read its result.
 [[nodiscard]] NodeCost cost_of(const Node& node);
 
-/// Returns the sums over the nodes of a model and of their bodies.
+/// Returns the sums of the costs of all nodes of a model, including those in bodies.
 [[nodiscard]] NetworkCost cost_of(const Model& model);
 
 }  // namespace graft::onnx

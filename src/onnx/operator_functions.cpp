@@ -362,7 +362,8 @@ void arrange_inputs(Node& node) {
 
 namespace {
 
-/// Replaces a node by the operator and the nodes that compute the outputs of the plugin.
+/// Replaces a node under a plugin's name with the operator, and with the nodes that compute the outputs of the plugin
+/// from those of the operator.
 void replace_with_outputs(Node& node, const PluginForm& form, const Operator& op) {
   arrange_inputs(node);
   FunctionDefinition translation;

@@ -247,7 +247,7 @@ class Raiser {
     node.attributes["nearest_mode"] = text_attribute(nearest);
   }
 
-  /// Applies the changes of opsets up to 7.
+  /// Rewrites a node as required by the changes of the operators in opsets up to 7.
   void raise_from_oldest(Node& node) {
     const std::string& type = node.op_type;
     if (std::find(binary_operators.begin(), binary_operators.end(), type) != binary_operators.end()) {

@@ -17,7 +17,7 @@ inline constexpr std::int64_t f8_opset = 19;
 /// The first opset in which nearly all ONNX operators have bf16; networks in bf16 are raised to it if their nodes need
 /// it.
 inline constexpr std::int64_t bf16_opset = 22;
-/// The IR version of files with bf16_opset.
+/// The IR version that a file with bf16_opset must have.
 inline constexpr std::int64_t bf16_ir_version = 10;
 
 /// A node of the main graph or of its sub-graphs that had to be rewritten.

@@ -39,7 +39,7 @@ inline constexpr std::string_view onnxruntime_domain = "com.microsoft";
 /// Returns whether a node of an operator of ai.onnx must be rewritten to convert it from opset `a` to `b` or back.
 [[nodiscard]] bool form_changed(std::string_view op_type, std::int64_t a, std::int64_t b);
 
-/// An attribute that became an input.
+/// An attribute that is an input in newer opsets.
 struct AttributeInput {
   std::string_view op_type;
   std::string_view attribute;

@@ -48,7 +48,7 @@ enum class ElementType : std::int32_t {
 
 /// Returns a name such as "f32", "bool" or "string"; "type 99" for a code that is not in the list.
 [[nodiscard]] std::string to_string(ElementType type);
-/// Parses Graft's names ("f32") and ONNX's ("float", "FLOAT", "int64").
+/// Returns the type for Graft's name ("f32") or ONNX's ("float", "FLOAT", "int64"); nothing for any other string.
 [[nodiscard]] std::optional<ElementType> parse_element_type(std::string_view text);
 /// Returns the corresponding type of Graft's kernels, or nothing if they do not support it.
 [[nodiscard]] std::optional<DType> to_dtype(ElementType type);

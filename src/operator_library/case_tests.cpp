@@ -43,7 +43,7 @@ void name_running_case(int signal) {
   end_by(signal);
 }
 
-/// The result of testing all cases.
+/// The numbers of tested and of failed cases.
 struct Tally {
   std::string where;
   int cases = 0;

@@ -17,13 +17,13 @@ void check(cudaError_t error, const char* what) {
   if (const Status status = cuda_status(error, what); !status.ok()) throw std::runtime_error(status.message());
 }
 
-/// Returns a version such as "13.0".
+/// Converts a CUDA version number, such as 13000, to a string such as "13.0".
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Throws if the program contains no code for the GPU. A launch is the first call that reports this, and it fails for
-/// every case.
+/// Throws std::runtime_error if `status` reports that the program contains no code for the GPU. A launch is the first
+/// call that reports this, and it fails for every case.
 void check_code(const Status& status) {
   if (status.message().find(cudaGetErrorName(cudaErrorNoKernelImageForDevice)) == std::string::npos) return;
   cudaDeviceProp device{};

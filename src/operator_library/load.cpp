@@ -69,7 +69,8 @@ std::shared_ptr<void> open_again(const OperatorLibrary& library) {
   return {open, [](void* each) { ::dlclose(each); }};
 }
 
-/// Returns the library's operators, after checking that this program can use them.
+/// Returns the library's operators. Throws Error if this program cannot use them, for example because the library was
+/// compiled with other headers.
 const ExportedOperators& exported_by(const std::string& file, void* library) {
   void* symbol = ::dlsym(library, "graft_operators");
   if (symbol == nullptr) {

@@ -23,7 +23,8 @@ namespace graft::tensorrt {
 /// widened. For any other type, returns an error that names the field, its type and the required type.
 [[nodiscard]] Status from_tensorrt(const nvinfer1::PluginField& field, AttributeType wanted, AttributeValue& result);
 
-/// Returns the field type under which the creator announces an attribute and the plugin serializes it.
+/// Returns the TensorRT field type of an attribute: the creator announces it in getFieldNames, and the plugin
+/// serializes the attribute with it.
 [[nodiscard]] nvinfer1::PluginFieldType field_type(AttributeType type);
 
 /// Returns a field that points into `value`, which must outlive the field.

@@ -24,7 +24,7 @@ Status too_many_tensors() {
                      " inputs and outputs, which Graft does not support");
 }
 
-/// The tensors of one call, held on the stack so that enqueue allocates no memory.
+/// The descriptions of the inputs and outputs of one call, held on the stack so that enqueue allocates no memory.
 class Tensors {
  public:
   Status read(const nvinfer1::PluginTensorDesc* inputs, std::size_t input_count,
@@ -92,7 +92,8 @@ ArrangedInputs<Desc> arranged(const InputOrder& order, const Desc* inputs, std::
   return {order, inputs, count, left_out(inputs, count)};
 }
 
-/// Checks the number of inputs. `found` does not include shape inputs, which TensorRT counts separately.
+/// Returns an error if the number of inputs is wrong. `found` does not include shape inputs, which TensorRT counts
+/// separately.
 Status check_input_count(const PluginSchema& schema, const InputOrder& order, std::size_t found) {
   const OperatorType& type = *schema.type;
   const std::size_t least = order.is_own() ? type.required_input_count() : order.least();
@@ -236,7 +237,8 @@ bool is_fixed(const nvinfer1::DynamicPluginTensorDesc* descs, std::int32_t count
   });
 }
 
-/// Returns a string such as " alpha=0.1". A long value, such as the weights of a layer, is replaced with its hash.
+/// Returns the text of an attribute, such as " alpha=0.1", for getMetadataString. A long value, such as the weights of
+/// a layer, is replaced with its hash.
 std::string attribute_text(const AttributeInfo& info, const AttributeValue& value) {
   constexpr std::size_t longest = 64;
   std::string text = to_string(value);
@@ -244,7 +246,8 @@ std::string attribute_text(const AttributeInfo& info, const AttributeValue& valu
   return " " + std::string(info.name) + "=" + text;
 }
 
-/// Returns a string such as " graft.inputs=x,offset,mask", or an empty string for the operator's own order.
+/// Returns the text of an input order, such as " graft.inputs=x,offset,mask", for getMetadataString; an empty string
+/// for the operator's own order.
 std::string order_text(const OperatorType& type, const InputOrder& order) {
   return order.is_own() ? "" : std::string(" ") + input_order_field + "=" + order.to_string(type);
 }

@@ -19,7 +19,7 @@ namespace graft::tensorrt {
 /// this name.
 inline constexpr const char* input_order_field = "graft.inputs";
 
-/// Returns the number by which TensorRT identifies the selected variant.
+/// Returns the tactic number by which TensorRT identifies a variant.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
 /// The interface for building engines. It reports version 2 only if an output aliases an input: TensorRT 10.0 to 10.2

@@ -194,7 +194,8 @@ enum class InputSizes {
   of_data,  ///< Each size is the size tensor of another layer.
 };
 
-/// Calls getOutputShapes and returns the shapes as integers. A size that depends on data is returned with its bounds.
+/// Calls getOutputShapes and returns the shapes, in which symbols and size tensors are replaced with the actual sizes.
+/// A size that depends on data is returned with its bounds.
 std::vector<Shape> output_shapes(nvinfer1::IPluginV3OneBuild& build, std::span<const TensorDesc> inputs,
                                  std::span<const Extents> shape_values, std::size_t output_count, InputSizes kind) {
   const auto expression_kind =
@@ -267,7 +268,7 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc) {
   return {fixed, fixed.dims, fixed.dims, fixed.dims};
 }
 
-/// Replaces sizes that depend on data with -1, as TensorRT does.
+/// Sets the extents of `desc` that depend on data to -1, as TensorRT does.
 void hide_data_sizes(const Shape& shape, nvinfer1::PluginTensorDesc& desc) {
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis].kind() == Dim::Kind::data_size) desc.dims.d[axis] = -1;
@@ -287,8 +288,8 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const 
   return result;
 }
 
-/// Checks that the plugin accepts a combination of formats at each position, and accepts it again in a second round of
-/// calls.
+/// Throws Error if the plugin does not accept a combination of formats at a position, or accepts it only in the first
+/// of two rounds of calls.
 void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
                    std::size_t input_count) {
   const auto inputs = static_cast<std::int32_t>(input_count);
@@ -325,7 +326,8 @@ std::vector<std::int32_t> aliased_inputs(nvinfer1::IPluginV3OneBuild& build, std
   return aliased;
 }
 
-/// Returns the tactics. TensorRT stores the number of the fastest tactic, so all numbers must differ.
+/// Returns the tactic numbers, sorted. Throws Error if two are equal or one is not positive, because TensorRT stores
+/// the number of the fastest tactic.
 std::vector<std::int32_t> tactics_of(nvinfer1::IPluginV3OneBuild& build) {
   std::vector<std::int32_t> tactics(static_cast<std::size_t>(std::max(0, build.getNbTactics())));
   const auto code = build.getValidTactics(tactics.data(), static_cast<std::int32_t>(tactics.size()));

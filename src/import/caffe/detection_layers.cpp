@@ -13,7 +13,8 @@
 namespace graft::caffe {
 namespace {
 
-/// PriorBox becomes a constant with the boxes of a grid, because the boxes depend on sizes only: prior_box_layer.cpp.
+/// PriorBox becomes a constant that contains the boxes of a grid, because the boxes depend on sizes only
+/// (prior_box_layer.cpp of SSD).
 void prior_box(LayerConverter& layer) {
   const PriorBoxParameter& p = layer.layer().prior_box_param();
   const std::int64_t rows = layer.size(0, 2);
@@ -105,7 +106,8 @@ onnx::Value* two_coordinates(LayerConverter& layer, onnx::Value* boxes, std::int
   return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
 }
 
-/// Returns the corners of the box that the network predicts relative to each prior box: bbox_util.cpp, DecodeBBox.
+/// Returns the corners of the box that the network predicts relative to each prior box, as DecodeBBox does
+/// (bbox_util.cpp of SSD).
 onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, onnx::Value* location,
                     onnx::Value* priors, onnx::Value* variances) {
   const auto scaled = [&](onnx::Value* value, std::int64_t i) {

@@ -456,8 +456,8 @@ class Importer {
     leave_out_unneeded();
   }
 
-  /// Leaves out the layers that the requested outputs do not need; these may be of unknown types. Visits the layers
-  /// backwards, because layers that work in place output the same blob several times.
+  /// Removes the layers that the requested outputs do not depend on; removed layers may have unknown types. Visits the
+  /// layers backwards, because layers that work in place output the same blob several times.
   void leave_out_unneeded() {
     const auto gives = [](const LayerParameter& layer, const std::string& blob) {
       return std::find(layer.top().begin(), layer.top().end(), blob) != layer.top().end();
@@ -543,7 +543,8 @@ class Importer {
     note_unused_weights();
   }
 
-  /// Describes the unknown fields of the layers that are converted. Unknown fields of other layers have no effect.
+  /// Returns a line for each unknown field of the layers that are converted, for a message; empty if there is no such
+  /// field. Unknown fields of other layers have no effect.
   [[nodiscard]] std::string unknown_fields() const {
     std::string text;
     for (const UnknownField& field : text_.unknown) {

@@ -116,7 +116,8 @@ void embed(LayerConverter& layer) {
   layer.give(y);
 }
 
-/// Returns the number of windows of Caffe's pooling, which rounds up. With padding, no window begins beyond the image.
+/// Returns the number of windows that Caffe pools along an axis of `size` elements, rounded up if `up` is true. If
+/// `is_padded` is true, no window begins beyond the image.
 std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t stride, std::int64_t pad, bool up,
                          bool is_padded) {
   const std::int64_t room = size + 2 * pad - kernel;

@@ -301,8 +301,8 @@ std::vector<TensorName> Scope::plan_loop(const NodeDef& node) {
   return inputs;
 }
 
-/// Plans a loop of TensorFlow 1: Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit. All Switches of the
-/// loop read the same LoopCond.
+/// Plans a loop of TensorFlow 1 (Enter -> Merge <- NextIteration, Merge -> Switch -> body or Exit; all Switches read
+/// the same LoopCond). Returns the tensors that the loop reads: the initial values of its variables, then its captures.
 std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   const auto refuse = [&](std::string_view what) {
     throw Error(fmt::format("node '{}' (LoopCond): a loop of TensorFlow 1 {}", loop_condition.name(), what));

@@ -47,7 +47,7 @@ struct Reading {
   ConstantBudget constants = {};
   std::size_t room_for_searches = 1 << 20;  ///< The remaining nodes that searches for a Switch may visit.
   std::size_t room_for_plans = 1 << 16;     ///< The remaining nodes of all scopes together.
-  /// The remaining conversions of nodes; a loop's condition is converted twice.
+  /// The number of node conversions that are still allowed. The nodes of a loop's condition are converted twice.
   std::size_t room_for_conversions = 1 << 17;
 };
 

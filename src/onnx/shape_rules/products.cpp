@@ -352,7 +352,7 @@ void determinant(NodeTypes& t) {
     t.set_shape(0, Shape(t.shape(0)->begin(), t.shape(0)->end() - 2));
 }
 
-/// Sets the shape [batch, frames, frequencies, 2].
+/// Infers the output of STFT, which has the shape [batch, frames, frequencies, 2].
 void short_time_transform(NodeTypes& t) {
   t.set_type(0, t.type(0));
   if (t.shape(0) == nullptr || t.shape(0)->size() < 2) return;

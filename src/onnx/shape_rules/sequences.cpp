@@ -104,7 +104,8 @@ void optional(NodeTypes& t) {
   }
 }
 
-/// Since opset 18 the input may also be a tensor or a sequence, which is then returned unchanged.
+/// Infers the output of OptionalGetElement. Since opset 18 the input may also be a tensor or a sequence, which is then
+/// returned unchanged.
 void optional_get_element(NodeTypes& t) {
   const Container* held = t.container(0);
   if (held == nullptr || held->kind == Kind::sequence) {

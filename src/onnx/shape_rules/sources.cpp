@@ -123,7 +123,7 @@ void mel_weight_matrix(NodeTypes& t) {
   t.set_shape(0, {floor_div(size_in(t, 1), 2) + 1, size_in(t, 0)});
 }
 
-/// Sets the shape [N, spatial sizes, number of spatial axes].
+/// Infers the output of AffineGrid, which has the shape [N, spatial sizes, number of spatial axes].
 void affine_grid(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const auto size = t.contents(1);

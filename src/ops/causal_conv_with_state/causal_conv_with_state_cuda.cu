@@ -294,8 +294,8 @@ Status run_causal(const CausalConvWithState& op, const Problem& problem, const B
 
 Status always_fits(const CausalConvWithState& /*op*/, const Problem& /*problem*/) { return {}; }
 
-/// Checks that rows are at least as long as the state, so that the state is a part of x and does not depend on the
-/// past.
+/// Returns unsupported unless rows are at least as long as the state, so that the state is a part of x and does not
+/// depend on the past.
 Status fits_vectors(const CausalConvWithState& /*op*/, const Problem& problem) {
   const TensorDesc& x = problem.inputs[CausalConvWithState::x];
   const auto width = 16 / static_cast<std::int64_t>(size_of(x.dtype));

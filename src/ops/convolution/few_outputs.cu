@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(patch_threads, 2) few_outputs(const FewOutputs
   wait_for_copies<0>();
 }
 
-/// Returns the task without tensors. Pixels of linear tensors are copied to whole chunks of 16 bytes first.
+/// Returns the task for a problem, without the addresses of its tensors. Pixels of linear tensors are copied to whole
+/// chunks of 16 bytes first.
 FewOutputsTask make_few_outputs(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to) {
   const auto element = static_cast<std::int64_t>(size_of(to.dtype));
   const std::int64_t channel_bytes = plan.channels * element;

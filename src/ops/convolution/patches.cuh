@@ -70,8 +70,8 @@ struct PatchTask {
   }
 };
 
-/// Returns the task, without tensors, for a problem that check_patches() accepts. A sum takes `steps` steps of
-/// step_bytes.
+/// Returns the task, without the addresses of its tensors, for a problem that check_patches() accepts. A sum takes
+/// `steps` steps of step_bytes.
 inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan, const TensorDesc& to,
                               std::int64_t steps) {
   const auto& [depth, height, width] = plan.axis;

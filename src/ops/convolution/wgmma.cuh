@@ -561,7 +561,7 @@ __device__ inline void warpgroup_sync(int warpgroup) {
   }
 }
 
-/// Stores the sums of a thread in a whole tile.
+/// Converts the sums of a thread to elements of y and stores them. The tile is not split between blocks.
 template <class T, class Tile, int Parts>
 __device__ void store_tile(const Sum<T> (&sums)[Parts][Tile::n / 2], T* y, const Sizes& sizes, const Finish& finishing,
                            const float* arrays, int pixel, int channel) {

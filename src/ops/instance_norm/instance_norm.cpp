@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::size_t scale_port = 1;
 
-/// Translates the field `relu` of NVIDIA's plugin: above 0 it adds a leaky ReLU of slope `alpha`.
+/// Translates the field `relu` of NVIDIA's plugin: a value above 0 becomes activation=leaky_relu, whose slope is
+/// `alpha`, and any other value activation=none.
 Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttribute>& attributes) {
   for (const auto& [name, value] : fields) {
     attributes.push_back({"activation", std::string(std::get<std::int64_t>(value) > 0 ? "leaky_relu" : "none")});

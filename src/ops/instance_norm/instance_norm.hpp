@@ -15,7 +15,8 @@ constexpr std::array<Choice<InstanceNormActivation>, 3> choices(InstanceNormActi
            {"leaky_relu", InstanceNormActivation::leaky_relu}}};
 }
 
-/// The variance is stored in f32. If it overflows, which happens for deviations from about 1.8e19 on, y is the bias.
+/// The operator InstanceNorm. The variance is stored in f32. If it overflows, which happens for deviations from about
+/// 1.8e19 on, y is the bias.
 struct InstanceNorm {
   static constexpr auto name = "InstanceNorm";
   static constexpr int version = 1;

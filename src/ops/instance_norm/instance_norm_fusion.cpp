@@ -207,8 +207,8 @@ class Finder {
   std::optional<onnx::NearMiss> near_;
 };
 
-/// Returns a pattern of the same formula over any axes. A formula over other axes is another normalization; it is
-/// matched only to report why it is not fused.
+/// Returns a pattern of the formula of an instance normalization over any axes. The formula over axes other than the
+/// spatial ones is another normalization; it is matched only to report why it is not fused.
 const onnx::Pattern& over_other_axes() {
   static const onnx::Pattern pattern(R"(
     centered = Sub(x, ReduceMean(x, @axes){keepdims=1})

@@ -10,7 +10,8 @@ namespace graft::ops {
 
 using graft::EpsilonMode;
 
-/// Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as in the frameworks.
+/// The operator L2Normalize. Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as
+/// in the frameworks.
 struct L2Normalize {
   static constexpr auto name = "L2Normalize";
   static constexpr int version = 1;

@@ -35,7 +35,7 @@ Status translate(std::span<const NamedAttribute> fields, std::vector<NamedAttrib
   return {};
 }
 
-/// Returns a string such as "1, 2, 3".
+/// Returns the axes from 1 up to, but not including, `end`, as a string such as "1, 2, 3".
 std::string axes_from_1(int end) {
   std::string text = "1";
   for (int axis = 2; axis < end; ++axis) text += ", " + std::to_string(axis);

@@ -7,7 +7,8 @@
 
 namespace graft::ops {
 
-/// Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as in Caffe.
+/// The operator Normalize. Sums of squares are stored in f32, so they become infinite if |x| exceeds about 1.8e19, as
+/// in Caffe.
 struct Normalize {
   static constexpr auto name = "Normalize";
   static constexpr int version = 1;

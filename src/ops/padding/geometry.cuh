@@ -77,7 +77,8 @@ struct Geometry {
   static constexpr int max_outer = Extents::max_rank;
 
   int unit_bytes = 0;
-  /// The axes outside the rows, innermost first. Neighboring axes without pads are merged.
+  /// The number of axes outside the rows, which the following arrays list, innermost first. Neighboring axes without
+  /// pads are merged.
   int outer_rank = 0;
   std::int64_t outer_extents[max_outer] = {};
   std::int64_t outer_strides[max_outer] = {};  ///< The strides in units of x.

@@ -9,8 +9,8 @@ namespace graft::ops {
 
 using graft::ScatterReduction;
 
-/// The operator is not named ScatterND, because TensorRT-RTX 1.7.1 casts the i64 inputs of every plugin of that name to
-/// i32.
+/// The operator ScatterReduceND. It is not named ScatterND, because TensorRT-RTX 1.7.1 casts the i64 inputs of every
+/// plugin of that name to i32.
 struct ScatterReduceND {
   static constexpr auto name = "ScatterReduceND";
   static constexpr int version = 1;

@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(spread_most_threads) pool_small_bins(const T* 
          (ceil_divide(x[2], side) + 1) * (ceil_divide(x[3], side) + 1) <= Policy::lanes * Policy::loads;
 }
 
-/// Runs a problem for which has_small_bins() is true.
+/// Pools x to the bins of all levels, for a problem for which has_small_bins() is true.
 template <class T, class Reduce>
 [[nodiscard]] Status run_small_bins(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                                     const DeviceTraits& device, const CudaContext& context) {

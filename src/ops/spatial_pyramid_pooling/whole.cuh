@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(WholePolicy::most_threads)
          length <= most && (x[0] * x[1] >= device.multiprocessors || length <= long_plane);
 }
 
-/// Runs a problem for which is_whole() is true. x must lie at a multiple of 16 bytes.
+/// Pools each plane to one bin, for a problem for which is_whole() is true. x must lie at a multiple of 16 bytes.
 template <class T, class Reduce>
 [[nodiscard]] Status run_whole(const SpatialPyramidPooling& op, const Extents& extents, const T* x, T* y,
                                const DeviceTraits& device, const CudaContext& context) {

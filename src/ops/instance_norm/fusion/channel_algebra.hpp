@@ -68,7 +68,7 @@ struct ChannelFormula {
   friend std::optional<ChannelFormula> product(const ChannelFormula& a, const ChannelFormula& b);
 };
 
-/// Returns the number of all channels, or nothing if the channels have different numbers.
+/// Returns the number that is the same for all channels, or nothing if the channels have different numbers.
 [[nodiscard]] std::optional<double> common_value(const PerChannel& numbers);
 
 }  // namespace graft::passes::instance_norm

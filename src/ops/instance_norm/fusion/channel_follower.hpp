@@ -26,7 +26,7 @@ struct NormalizedValue {
   PerChannel bias;
 };
 
-/// The result of following a tensor.
+/// The values that are computed from one tensor by normalizing its channels.
 struct FollowedTensor {
   std::vector<NormalizedValue> normalized;  ///< The values that are normalized, the last one first.
   double epsilon = 0;                       ///< The common epsilon of all normalized values.
@@ -34,7 +34,8 @@ struct FollowedTensor {
   std::optional<onnx::NearMiss> near_miss;
 };
 
-/// Follows the values that `nodes`, in topological order, compute from x, whose channels lie along channel_axis.
+/// Returns the normalized values that `nodes`, in topological order, compute from x, whose channels lie along
+/// channel_axis.
 [[nodiscard]] FollowedTensor follow_channels(const onnx::Value& x, std::size_t channel_axis,
                                              const std::vector<onnx::Node*>& nodes);
 
