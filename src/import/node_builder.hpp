@@ -21,7 +21,7 @@ using Ints = std::vector<std::int64_t>;
 /// strings and for element types smaller than a byte.
 [[nodiscard]] onnx::TensorData transposed(const onnx::TensorData& tensor, const Ints& permutation);
 
-/// Returns the tensor with other dimensions. Throws Error if these do not have the same number of elements.
+/// Returns the tensor with the dimensions `dims`. Throws Error if these have another number of elements.
 [[nodiscard]] onnx::TensorData reshaped(onnx::TensorData tensor, Ints dims);
 
 /// The number of bytes that a reader may still use for constants that it computes from a few values in a file: tables

@@ -68,8 +68,7 @@ std::string models_in(const std::filesystem::path& folder) {
   return names.size() > few ? text + ", ..." : text;
 }
 
-/// Returns advice for a file of a known kind with the wrong suffix, judged by its first bytes; empty if these do not
-/// show the kind.
+/// Returns advice for a file whose first bytes show that its suffix `end` is wrong; empty for any other file.
 std::string_view wrong_name(const std::string& bytes, std::string_view end) {
   if (bytes.starts_with("version https://git-lfs"))
     return "this is a Git LFS pointer without the content of the model; fetch the model with git lfs pull";

@@ -4,11 +4,11 @@
 
 namespace graft {
 
-/// The largest cluster that every GPU with clusters can start.
+/// The largest number of blocks in a cluster that every GPU with clusters can start.
 inline constexpr int max_cluster = 8;
 
 /// The cluster to which this block belongs. It is this block alone if the launch requested no cluster or the GPU does
-/// not support clusters. The version without `Enabled` is for launches that never request a cluster.
+/// not support clusters. BlockCluster<false> is for launches that never request a cluster.
 template <bool Enabled>
 class BlockCluster {
  public:

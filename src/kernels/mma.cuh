@@ -38,7 +38,7 @@ __device__ inline void copy_async(unsigned to, const void* from, int bytes) {
 #endif
 }
 
-/// Copies 4 bytes if `exists` is true, and writes zeros otherwise.
+/// Copies 4 bytes from global to shared memory if `exists` is true, and writes zeros to shared memory otherwise.
 __device__ inline void copy_word_async(unsigned to, const void* from, bool exists) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(exists ? 4 : 0) : "memory");

@@ -30,7 +30,8 @@ struct PackedRows {
   Divisor by_length;
 };
 
-/// Returns the elements multiplied by the factors of their rows. The first element is element `offset` of row `row`.
+/// Returns the elements of `vector`, each multiplied by the factor of its row and by its weight. The first element is
+/// element `offset` of row `row`.
 template <class T, int N>
 __device__ Vector<T, N> scale_across_rows(const Vector<T, N>& vector, const float* factors, int row, int offset,
                                           int length, const ChannelWeights& weights) {

@@ -29,7 +29,7 @@ struct RowsPolicy {
   static constexpr int clustered_share = 4096;
   /// The shortest row, in vectors, that several blocks read faster than one block.
   static constexpr int least_clustered = 2560;
-  /// The number of elements that a thread holds of rows that are too short for shifted vectors.
+  /// The number of elements that a thread holds in registers if rows are too short for RowForm::shifted.
   static constexpr int single_elements = 4;
   static constexpr int shortest = 20;  ///< The longest row that is too short for shifted vectors, in elements.
 };

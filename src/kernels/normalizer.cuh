@@ -39,7 +39,8 @@ struct ChannelWeights {
   std::int64_t inner = 0;
   bool aligned = false;  ///< Whether the address `values` is a multiple of 16 bytes.
 
-  /// Returns the channel of an element. The division has the width of the index type, in which `inner` also fits.
+  /// Returns the channel of an element of a vector. `Index` is the integer type of the result; `inner` must fit into
+  /// it.
   template <class Index>
   [[nodiscard]] __device__ Index channel_of(Index element) const {
     const auto group = static_cast<Index>(inner);
@@ -61,7 +62,7 @@ struct ChannelWeights {
     }
   }
 
-  /// Returns the weight of an element, for use in scale().
+  /// Returns the weight of an element of a vector, for use in scale(); 1 if there are no weights.
   template <class Index>
   [[nodiscard]] __device__ float weight(Index element) const {
     return values == nullptr ? 1.F : values[channel_of(element)];

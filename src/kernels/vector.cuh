@@ -240,7 +240,7 @@ struct Vector {
     }
   }
 
-  /// Returns the first `count` elements, with zeros for the others.
+  /// Returns the vector with every element but the first `count` set to zero.
   [[nodiscard]] __device__ Vector first(int count) const {
     if (count >= N) return *this;
     if constexpr (N == 1) {
@@ -257,7 +257,7 @@ struct Vector {
     }
   }
 
-  /// Returns the elements from index `begin` up to `end`, with zeros for the others.
+  /// Returns the vector with every element before index `begin`, and from index `end` on, set to zero.
   [[nodiscard]] __device__ Vector between(int begin, int end) const {
     static_assert(N > 1);
     constexpr int per_word = 4 / static_cast<int>(sizeof(T));

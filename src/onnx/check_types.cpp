@@ -31,8 +31,8 @@ const SchemaTypes* types_in(const std::string& op_type, std::int64_t opset) {
   return find_schema_types(op_type, first_known);
 }
 
-/// Returns whether bf16_opset allows bf16 for an input. Conversions raise the opset of bf16 networks, and only of
-/// those, to bf16_opset.
+/// Returns whether `type` is bf16 and bf16_opset allows it for the input. Conversions raise the opset of a network to
+/// bf16_opset only if the network uses bf16.
 bool is_allowed_later(const Node& node, std::size_t input, ElementType type) {
   if (type != ElementType::bf16) return false;
   const SchemaTypes* types = find_schema_types(node.op_type, bf16_opset);

@@ -185,7 +185,7 @@ class Writer {
     }
   }
 
-  /// Writes a graph. If `streamed` is given, appends the initializers to it.
+  /// Writes a graph to `proto`. If `streamed` is given, the initializers are appended to it instead.
   void write_graph(const Graph& graph, ::onnx::GraphProto& proto, std::vector<StreamedTensor>* streamed = nullptr) {
     restore(proto, graph.opaque);
     proto.set_name(graph.name.empty() ? "graph" : graph.name);

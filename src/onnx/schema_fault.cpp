@@ -35,7 +35,7 @@ char kind_of(const NodeAttribute& attribute) {
   return attribute.get<TensorData>() != nullptr ? 't' : '-';
 }
 
-/// Describes a kind in words, with an example.
+/// Returns a phrase for a letter of AttributeSchema::kind, such as "a real number, such as 1.0".
 std::string_view words_of(char kind) {
   switch (kind) {
     case 'f': return "a real number, such as 1.0";

@@ -34,7 +34,7 @@ struct SchemaPorts {
 /// Returns the ports in an opset, or null if the opset does not have the operator.
 [[nodiscard]] const SchemaPorts* find_schema_ports(std::string_view op_type, std::int64_t opset);
 
-/// Describes what is wrong with the inputs and outputs of a node of ai.onnx: too few, too many, or a required one left
+/// Returns what is wrong with the inputs and outputs of a node of ai.onnx: too few, too many, or a required one left
 /// out. Returns nothing if the schema of the operator allows them, or if the opset does not have the operator.
 [[nodiscard]] std::optional<std::string> port_fault(const Node& node, std::int64_t opset);
 

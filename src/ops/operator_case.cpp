@@ -398,8 +398,8 @@ bool is_finite(const HostTensor& tensor) {
   return finite;
 }
 
-/// Describes the first result that is NaN, or that is infinite for inputs of Fill::normal. Returns an empty string if
-/// there is no such result.
+/// Returns a description of the first result that is NaN, or that is infinite for inputs of Fill::normal; an empty
+/// string if there is no such result.
 std::string find_overflow(const ExpectedOutput& expected, Fill fill) {
   const auto found = std::find_if(expected.numbers.begin(), expected.numbers.end(), [&](float number) {
     return std::isnan(number) || (std::isinf(number) && fill == Fill::normal);

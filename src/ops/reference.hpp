@@ -49,14 +49,16 @@ template <class F>
   }
 }
 
-/// Calls `f` as dispatch does, and also for f8e4m3fn, for the operators that support it.
+/// Calls `f` with a value of the C++ type that stores `dtype`, for f32, f16, bf16, i8 and f8e4m3fn. Used by the
+/// operators that support f8e4m3fn.
 template <class F>
 [[nodiscard]] Status dispatch_and_f8(DType dtype, F&& f) {
   if (dtype == DType::f8e4m3fn) return f(Float8E4M3FN{});
   return dispatch(dtype, f);
 }
 
-/// Calls `f` as dispatch does, and also for the integer types without a scale: i32, i64, u8 and boolean.
+/// Calls `f` with a value of the C++ type that stores `dtype`, for f32, f16, bf16, i8 and the integer types without a
+/// scale: i32, i64, u8 and boolean.
 template <class F>
 [[nodiscard]] Status dispatch_any(DType dtype, F&& f) {
   switch (dtype) {

@@ -258,7 +258,8 @@ std::vector<nvinfer1::PluginTensorDesc> descs_of(const nvinfer1::DynamicPluginTe
   return result;
 }
 
-/// Runs `body`, which returns a Status. If it fails or throws, logs the reason and returns `on_failure`.
+/// Runs `body`, which returns a Status, and returns `on_success` if the Status is ok. If `body` fails or throws, logs
+/// the reason and returns `on_failure`.
 template <class Result, class Body>
 Result guarded(const PluginSchema& schema, const char* call, Result on_success, Result on_failure,
                Body&& body) noexcept {

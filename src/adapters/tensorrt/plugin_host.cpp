@@ -157,7 +157,8 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   static bool depends_on_size_tensor(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).depends_on_size_tensor;
   }
-  /// Creates an expression. TensorRT's interface must not throw, so an exception is stored in refusal_.
+  /// Returns the expression of the dimension that `make_dim` returns. TensorRT's interface must not throw, so the
+  /// message of an exception is stored in refusal_, and the constant 0 is returned.
   template <class Make>
   const nvinfer1::IDimensionExpr* guarded(const Make& make_dim, bool has_size_tensor = false) {
     try {

@@ -263,7 +263,8 @@ struct Weights {
   onnx::Pieces pieces;
 };
 
-/// Parses the trained layers. Throws Error with advice for other kinds of files that users pass by mistake.
+/// Parses a weights file from memory. `name` is the file's name in messages, and `owner` keeps the bytes alive. Throws
+/// Error with advice for other kinds of files that users pass by mistake.
 Weights parse_weights(std::string_view bytes, const std::string& name, std::shared_ptr<const void> owner) {
   using namespace std::string_view_literals;
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) {

@@ -46,7 +46,7 @@ class LayerConverter : public NodeBuilder {
 
   /// Adds an f32 scalar constant.
   onnx::Value* number(double value) { return scalar_of(value, onnx::ElementType::f32); }
-  /// Checks that all values of `what`, a parameter in backticks, are at least 1. Throws Error otherwise.
+  /// Throws Error unless all numbers are at least 1. `what` names the parameter in the message, in backticks.
   void check_positive(const Ints& numbers, std::string_view what) const;
   /// Sets an attribute of one of Graft's operators. Throws Error with the reason if the operator refuses it.
   void set(Operator& op, std::string_view attribute, const AttributeValue& value) const;

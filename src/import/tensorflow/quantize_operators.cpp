@@ -320,7 +320,7 @@ Range widened(const NodeConverter& node, const Range& given) {
   return {low, std::max({0.0, given.high, low + width})};
 }
 
-/// Rounds half away from zero, whereas ONNX's Round rounds half to even.
+/// Returns x rounded to integers, halves away from zero, whereas ONNX's Round rounds them to even.
 onnx::Value* rounded_away(NodeConverter& node, onnx::Value* x) {
   onnx::Value* half = node.scalar_of(0.5, onnx::ElementType::f32);
   onnx::Value* size = node.add("Floor", {node.add("Add", {node.add("Abs", {x}), half})});

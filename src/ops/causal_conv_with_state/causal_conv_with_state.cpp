@@ -25,7 +25,8 @@ std::vector<Shape> CausalConvWithState::infer_shapes(std::span<const Shape> inpu
   return {inputs[x], {inputs[x][0], inputs[x][1], inputs[weight][2] - 1}};
 }
 
-/// Checks the extents of the inputs. infer_shapes has checked the ranks and K before.
+/// Returns an error if the extents of the inputs contradict each other. infer_shapes has checked the ranks and K
+/// before.
 Status CausalConvWithState::check(const Problem& problem) {
   const Extents& from = problem.inputs[x].extents;
   const Extents& weights = problem.inputs[weight].extents;

@@ -198,8 +198,9 @@ __global__ void __launch_bounds__(spread_most_threads)
   }
 }
 
-/// Computes one vector per thread for any number of taps. Its elements and the elements of the vector before it are
-/// multiplied with as many factors as a vector has elements; then the next older vector is loaded for the next factors.
+/// Computes one vector of results per thread, for any number of taps. For each group of as many taps as a vector has
+/// elements, the thread combines two adjacent vectors of the sequence; then it loads the next older vector for the next
+/// group.
 template <class T>
 __global__ void __launch_bounds__(spread_most_threads)
     convolve_vectors_any(CausalTask<T> task, Divisor by_vectors, int vectors_of_row, Divisor by_channels,
@@ -243,7 +244,7 @@ __global__ void __launch_bounds__(spread_most_threads) store_states(CausalTask<T
   if (row < task.rows) store_state(task, row);
 }
 
-/// Runs one thread per row, in the kernel that is specialized for the number of taps or in the general one.
+/// Computes one row per thread, with the kernel that is specialized for the number of taps or with the general one.
 template <class T>
 Status run_rows(const CausalTask<T>& task, const CudaContext& context) {
   DeviceTraits device;

@@ -24,7 +24,7 @@ constexpr int class_rank = 4;   // N,boxes,classes,4
 
 bool is_missing(const Extents& anchors) { return anchors.rank() == 1; }
 
-/// Returns the value of a translated integer field, or `otherwise` if the node does not have the field.
+/// Returns the value of an integer field of a plugin, or `otherwise` if the node does not have the field.
 std::int64_t integer_of(std::span<const NamedAttribute> fields, std::string_view field, std::int64_t otherwise) {
   for (const NamedAttribute& each : fields) {
     if (each.name == field) return std::get<std::int64_t>(each.value);

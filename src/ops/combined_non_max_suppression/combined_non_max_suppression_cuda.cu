@@ -163,8 +163,8 @@ __global__ void __launch_bounds__(find_threads)
   }
 }
 
-/// Finds, for each item, the highest bin that has at least `top_k` candidates together with the bins above it. Each
-/// thread adds up a few bins, the first thread the highest.
+/// Sets lowest_bins[item] to the highest bin that has at least `top_k` candidates together with the bins above it, or
+/// to 0 if the item has fewer candidates. Each thread adds up a few bins, the first thread the highest.
 __global__ void __launch_bounds__(sum_threads) find_lowest_bins(const int* histograms, int* lowest_bins, int top_k) {
   constexpr int bins = DetectionPlan::bins;
   constexpr int bins_of_thread = bins / sum_threads;

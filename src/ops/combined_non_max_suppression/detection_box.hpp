@@ -18,7 +18,8 @@ GRAFT_OVERLAP_INLINE Coordinates in_order(const Coordinates& box) {
   return {{ordered.low[0], ordered.low[1], ordered.high[0], ordered.high[1]}};
 }
 
-/// Returns the box that refines an anchor; both are corners, or centers and sizes.
+/// Returns the box that `offset` describes relative to `anchor`. All three are corners or, if `is_center`, centers and
+/// sizes.
 GRAFT_OVERLAP_INLINE Coordinates refine(const Coordinates& offset, const Coordinates& anchor, bool is_center) {
   Coordinates box{};
   if (is_center) {

@@ -100,7 +100,8 @@ struct Convolution {
     return std::array{TypeConstraint("T", f32, f16, bf16, i8, Format(f16, Layout::hwc8), Format(bf16, Layout::hwc8),
                                      Format(i8, Layout::chw32), Format(f32, Layout::hwc8))};
   }
-  /// Rejects f32 in hwc8 unless allow_tf32 is set: f32 in that layout is for tensor cores, which multiply it in TF32.
+  /// Returns false for f32 in hwc8 unless allow_tf32 is set, because f32 in that layout is for tensor cores, which
+  /// multiply it in TF32.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> /*input_ranks*/) const {
     return row.formats[x] != Format(DType::f32, Layout::hwc8) || allow_tf32;
   }

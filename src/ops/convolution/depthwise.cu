@@ -192,8 +192,8 @@ __global__ void __launch_bounds__(depthwise_threads) depthwise_vectors(const Dep
   }
 }
 
-/// Computes windows of one element. A thread processes `Each` pixels of the same 16 bytes of channels and keeps the
-/// filters of these channels in registers.
+/// Computes y for windows of one element. A thread processes `Each` pixels of the same 16 bytes of channels and keeps
+/// the filters of these channels in registers.
 template <class T, int Each>
 __global__ void __launch_bounds__(depthwise_threads) depthwise_points(const DepthwiseTask task, std::int64_t vectors) {
   constexpr int count = widest<T>;

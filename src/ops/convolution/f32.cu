@@ -66,7 +66,8 @@ struct F32Tile {
   static constexpr int shared_bytes = f32_stages * stage * 4;
 };
 
-/// Stores Count adjacent pixels of `channel`, which has index k in its group.
+/// Converts the sums of Count adjacent pixels of `channel`, which has index k in its group, to elements of y and stores
+/// them.
 template <int Count>
 __device__ void store_pixels(const F32Task& task, int k, int channel, int pixel, const float (&sums)[Count]) {
   if (k >= task.group_outputs || pixel >= task.pixels) return;

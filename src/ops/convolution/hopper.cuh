@@ -51,8 +51,8 @@ __device__ inline void barrier_wait(std::uint32_t barrier, unsigned parity) {
       : "memory");
 }
 
-/// Copies 16 bytes if `exists` is true, and writes zeros otherwise. The copy uses the L1 cache, because the windows of
-/// neighboring pixels overlap.
+/// Copies 16 bytes from global to shared memory if `exists` is true, and writes zeros to shared memory otherwise. The
+/// copy uses the L1 cache, because the windows of neighboring pixels overlap.
 __device__ inline void copy_part(std::uint32_t to, const void* from, bool exists) {
   const int bytes = exists ? 16 : 0;
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
@@ -63,8 +63,8 @@ __device__ inline void barrier_arrive_copied(std::uint32_t barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Orders those writes to shared memory for which this thread has waited at a barrier before the warpgroup products
-/// that read them.
+/// Orders the writes to shared memory for which this thread has waited at a barrier before the warpgroup products that
+/// read the written data.
 __device__ inline void product_operands_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 [[nodiscard]] __device__ inline unsigned cluster_rank() {

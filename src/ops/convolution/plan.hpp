@@ -87,7 +87,7 @@ struct ConvolutionEpilogue {
     }
     return value;
   }
-  /// Activates several values, with one branch on the activation for all of them.
+  /// Replaces several values with the results of the activation, with one branch on the activation for all of them.
   template <int N>
   GRAFT_HOST_DEVICE void activate_all(float (&values)[N]) const {
     const auto all = [&](Activation known) {

@@ -113,8 +113,8 @@ __device__ void repack_piece(const RepackJob& job, std::int64_t image, int first
   }
 }
 
-/// Runs two jobs in one launch. A warp covers adjacent channels and adjacent pixels, so that all its loads and stores
-/// fill sectors.
+/// Runs two copy jobs in one launch. A warp covers adjacent channels and adjacent pixels, so that all its loads and
+/// stores fill sectors.
 template <int Size, bool Back>
 __global__ void __launch_bounds__(repack_threads) repack(const RepackJob first, const RepackJob second) {
   const bool is_first = static_cast<std::int64_t>(blockIdx.x) < first.blocks;

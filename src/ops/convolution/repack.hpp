@@ -36,7 +36,8 @@ struct Repacked {
   [[nodiscard]] Status run(const CudaContext& context) const;
 };
 
-/// Runs both jobs in one launch. If `back` is true, the results are linear tensors.
+/// Runs both copy jobs in one launch. If `back` is true, they copy from the vector layout to the linear layout,
+/// otherwise the reverse.
 [[nodiscard]] Status run_repack(DType dtype, bool back, const RepackJob& first, const RepackJob& second,
                                 const CudaContext& context);
 

@@ -191,8 +191,8 @@ class Pieces {
   int tile_;
 };
 
-/// Iterates over the chunks of a sum. In hwc8: all chunks of a tap, then those of the next tap. In chw32 (`Planes`):
-/// all taps of a plane, then those of the next plane.
+/// Iterates over the chunks of a sum: in hwc8 over all chunks of a tap before those of the next tap, in chw32
+/// (`Planes`) over all taps of a plane before those of the next plane.
 template <bool Planes>
 struct Walk {
   int part, tap, r, s;

@@ -63,8 +63,8 @@ inline constexpr std::array<PatchTimes, 2> patch_times = {{{1.6, .97}, {3.7, 1.6
 template <>
 constexpr std::array<PatchTimes, 2> patch_times<std::int8_t> = {{{2.5, .68}, {3.4, 1.93}}};
 
-/// Returns the estimated time of a cut in microseconds, without the time that all cuts have in common, or nothing if
-/// the cut is impossible.
+/// Returns the estimated time of a cut (wgmma::Cut) in microseconds, without the time that all cuts have in common;
+/// nothing if the cut is impossible.
 template <class T, class Tile>
 std::optional<double> estimate(wgmma::Sizes sizes, const wgmma::Cut& cut, TileTimes time, int multiprocessors) {
   int blocks = 0;
@@ -164,8 +164,8 @@ std::optional<wgmma::Cut> choose_gathered(const ConvolutionPlan& plan, int multi
   return best;
 }
 
-/// Returns whether `shape` allows tiles of the type, or patches of the problem; for gathered tiles, whether pixels can
-/// be gathered.
+/// Returns whether there are tiles or patches of the shape `shape` that can compute the problem. For gathered tiles,
+/// returns whether the pixels of the problem can be gathered.
 template <class T>
 bool has_shape(const ConvolutionPlan& plan, const WgmmaShape& shape) {
   if (shape.gathered) return wgmma::gathered_fits<T>(plan);

@@ -45,7 +45,7 @@ struct L2Normalize {
                       output("y", "T", "as x", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format}; }
-  /// Accepts the channel-vector layouts only for a norm over the channels.
+  /// Returns false for a channel-vector layout unless the norm is computed over the channels; true for other layouts.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) { return {inputs[0]}; }
   [[nodiscard]] Status check_attributes() const;

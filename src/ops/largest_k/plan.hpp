@@ -23,9 +23,10 @@ struct LargestRows {
   }
 
   std::int64_t rows = 1;
-  /// Returns whether the kernels first select the kept elements of each row and then sort only those. This is done if
-  /// few of many elements are kept, in few enough rows for the whole GPU to sort them as one sequence. On an H200 the
-  /// selection is faster from 2 million elements on. i64 is excluded because its six digits need more than 64 bits.
+  /// Returns whether the kernels first select the kept elements of each row and then sort only the kept elements. This
+  /// is done if few of many elements are kept, in few enough rows for the whole GPU to sort them as one sequence. On an
+  /// H200 the selection is faster from 2 million elements on. i64 is excluded because its six digits need more than 64
+  /// bits.
   [[nodiscard]] bool are_selected(DType dtype) const {
     constexpr std::int64_t enough = std::int64_t{1} << 21;
     return dtype != DType::i64 && rows < enough_for_a_block_each && length / 4 >= kept && rows * length >= enough;

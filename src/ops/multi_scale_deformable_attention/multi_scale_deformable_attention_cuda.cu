@@ -19,7 +19,7 @@ constexpr int warp_threads = 32;
 constexpr int attention_warps = 4;    // the number of warps of a block
 constexpr int prepared_points = 128;  // the number of points that a warp prepares at a time
 
-/// The sizes that all blocks share.
+/// The sizes of a problem and the division of its work, which all blocks share.
 struct AttentionSizes {
   std::int64_t pixels;
   std::int64_t heads;

@@ -61,9 +61,9 @@ struct SourceAxes {
   double scale = 1;
   double offset = 0;
 };
-/// Returns the nearest tensor with these axes from which all of `levels` are computed as scale * x + offset, or null.
-/// `fits` returns whether a candidate has the right sizes; `layout_in` returns the layout that its axes must have in a
-/// level.
+/// Returns the nearest tensor with the axes `axes` from which all of `levels` are computed as scale * x + offset, or
+/// null. `fits` returns whether a candidate has the right sizes; `layout_in` returns the layout that its axes must have
+/// in a level.
 template <class Fits, class LayoutIn>
 onnx::Value* common_source(const std::vector<std::vector<Ancestor>>& levels, const SourceAxes& axes, const Fits& fits,
                            const LayoutIn& layout_in) {

@@ -28,7 +28,7 @@ struct NonZero {
     return std::array{TypeConstraint("T", f32, f16, bf16, i32, i64)};
   }
   [[nodiscard]] static OnnxForm onnx_form() { return {.name = "NonZero"}; }
-  /// Infers the shapes of the indices and of `count`. The upper bound is every element.
+  /// Infers the shapes of the indices and of `count`. The upper bound of `count` is the number of elements of x.
   static std::vector<Shape> infer_shapes(std::span<const Shape> inputs) {
     if (inputs[0].empty()) throw std::invalid_argument("`x` is a scalar; it must have 1 to 8 dimensions");
     Dim elements = 1;

@@ -84,8 +84,8 @@ struct Geometry {
   std::int64_t outer_strides[max_outer] = {};  ///< The strides in units of x.
   AxisMap<std::int64_t> outer_maps[max_outer] = {};
   std::int64_t rows = 1;
-  /// The map of the columns of a row. A row consists of the innermost padded axis and the axes inside it; if those are
-  /// long, the axes inside it are rows of their own.
+  /// The map of the columns of a row. A row consists of the innermost padded axis and the axes inside that axis. If the
+  /// axes inside it are long, they form rows of their own.
   AxisMap<std::int64_t> column = {};
   std::int64_t columns = 1;  ///< The number of columns in a row of y.
   std::int64_t inner = 1;    ///< The number of units in a column.

@@ -62,7 +62,7 @@ struct Padding {
                       output("y", "T", "x + pads", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
-  /// Refuses channel-vector layouts with padded channels, and f8e4m3fn with two different scales.
+  /// Returns false for a channel-vector layout whose channels are padded, and for f8e4m3fn with two different scales.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode != PaddingMode::constant || value == 0; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;

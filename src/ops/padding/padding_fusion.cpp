@@ -63,7 +63,7 @@ std::optional<std::int64_t> begin_of(std::string_view mode, const std::vector<Ax
   return std::nullopt;
 }
 
-/// Describes why the runs of the nodes are not a padding in one mode, for a message.
+/// Returns why the runs of the nodes are not a padding in one mode, for a message.
 std::string describe_obstacle(const std::vector<AxisMaps>& runs) {
   const AxisMaps& run = runs[0];
   for (const AxisMaps& other : runs) {

@@ -150,7 +150,7 @@ GRAFT_SAMPLING_INLINE Taps write_taps(const RegionAxis& axis, const RegionGrid& 
   return written;
 }
 
-/// Returns the larger of two products; NaN is larger than every number.
+/// Returns the larger of two numbers, the products of a pixel and its weight. NaN counts as larger than every number.
 template <class Number>
 GRAFT_SAMPLING_INLINE Number larger(Number a, Number b) {
   return b > a || b != b ? b : a;

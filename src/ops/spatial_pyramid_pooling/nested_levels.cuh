@@ -22,14 +22,14 @@ struct NestedLevelsPolicy {
   static constexpr int loads = 4;
   /// The maximum number of warps that share a quarter of the rows if a block pools a plane.
   static constexpr int most_shares = 4;
-  /// The minimum number of planes per multiprocessor for one warp per plane. With that many planes,
-  /// make_nested_levels() also returns `none` if it did not choose `rows`.
+  /// The minimum number of planes per multiprocessor with which each warp pools a plane of its own (kernel `rows`).
+  /// With so many planes, make_nested_levels() returns `none` if the planes are not suitable for `rows`.
   static constexpr int enough_planes = 4;
   static constexpr int bin_threads = 512;  ///< The number of threads in a block that are divided equally between bins.
   static constexpr int bin_loads = 8;      ///< The number of these loads in a block of bin_threads without a cluster.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  /// The minimum number of blocks on a multiprocessor. With two, which is all that 2x16x1024x1024 needs, two of its 32
-  /// clusters would have to wait for the other clusters.
+  /// The number of blocks that must fit on a multiprocessor at the same time. With two, which is all that the 32
+  /// clusters of an input of 2x16x1024x1024 need, two of the clusters would have to wait for the others.
   static constexpr int cluster_blocks = 3;
 #else
   static constexpr int cluster_blocks = 1;  // 1 stands for no clusters

@@ -148,8 +148,8 @@ requires(N > 1) class Columns<__nv_bfloat16, Maximum, N> : public PairColumns<__
 };
 #endif
 
-/// Compares bytes as the upper halves of 16-bit numbers, whose order does not depend on the lower halves unless the
-/// bytes are equal.
+/// Computes maxima of i8 columns. Bytes are compared as the upper halves of 16-bit numbers, whose order does not depend
+/// on the lower halves unless the bytes are equal.
 template <int N>
 requires(N > 1) class Columns<std::int8_t, Maximum, N> {
  public:
@@ -181,7 +181,7 @@ requires(N > 1) class Columns<std::int8_t, Maximum, N> {
   unsigned even_[N / 4];
 };
 
-/// Sums i8 columns in integers.
+/// Computes sums of i8 columns, in integers.
 template <int N>
 requires(N > 1) class Columns<std::int8_t, Average, N> {
  public:

@@ -89,7 +89,8 @@ struct Upsampling {
                       output("y", "T", "N,C and the new spatial sizes", "same type as x").scaled_by("y_scale")};
   }
   static constexpr auto types() { return std::array{every_format_and_f8}; }
-  /// Refuses f8e4m3fn except with "nearest" and equal scales, in which case elements are only copied.
+  /// Returns false for f8e4m3fn unless the mode is "nearest" and the scales are equal, in which case elements are only
+  /// copied.
   [[nodiscard]] bool accepts(const TypeRow& row, std::span<const int> input_ranks) const;
   [[nodiscard]] bool is_data_movement() const { return mode == Interpolation::nearest; }
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;

@@ -48,7 +48,7 @@ namespace {
 
 bool is_constant_dim(const Dim& dim, std::int64_t value) { return dim.is_constant() && dim.value() == value; }
 
-/// The formula of a value, and its channel axis. Its first axis is the batch.
+/// The formula of a value and the axis of its channels. Axis 0 of the value is the batch.
 struct Followed {
   ChannelFormula formula;
   std::size_t channel_axis = 1;
@@ -451,7 +451,8 @@ class Follower {
     return Followed{formula, 1};
   }
 
-  /// Returns the scale and the bias of a formula (x - mean) / deviation * scale + bias, or nothing for another formula.
+  /// Returns the scale and the bias of a formula (x - mean) / deviation * scale + bias; nothing for any other formula.
+  /// Sets `why_not` if such a formula cannot be fused.
   std::optional<NormalizedValue> normalized(const ChannelFormula& formula, std::string& why_not) const {
     if (!formula.square.is_zero() || formula.linear.is_zero()) return std::nullopt;
     const auto scale = formula.linear.factor({0, 0, -1});

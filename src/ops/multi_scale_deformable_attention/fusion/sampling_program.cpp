@@ -122,7 +122,8 @@ std::optional<PixelSource> padded_image(const onnx::Node& pad) {
   return PixelSource{.image = pad.input(0), .top = pads[2], .left = pads[3], .bottom = pads[6], .right = pads[7]};
 }
 
-/// Returns an image [N,C,H,W] as a source of pixels, with the zeros that a Pad adds to it.
+/// Returns an image [N,C,H,W] as a source of pixels, with the zeros that a Pad adds to it; nothing if its height or
+/// width is dynamic.
 std::optional<PixelSource> source_of_image(onnx::Value* image) {
   if (rank_of(image) != 4 || fixed_size(image, 2) <= 0 || fixed_size(image, 3) <= 0) return std::nullopt;
   std::optional<PixelSource> source(PixelSource{.image = image});
