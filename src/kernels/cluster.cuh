@@ -95,8 +95,8 @@ class ClusterSums {
  public:
   __device__ ClusterSums(Sum* own, int parts) : own_(own), parts_(parts) {}
 
-  /// Sets `sums` to Count consecutive sums, from index `at` on. Count is 1, or a multiple of 4 if the address of sum
-  /// `at` is a multiple of 16 bytes.
+  /// Sets `sums` to Count consecutive sums, from index `at` on. Count is 1 or a multiple of 4; in the latter case the
+  /// address of sum `at` must be a multiple of 16 bytes.
   template <int Count>
   __device__ void load(int at, Sum (&sums)[Count]) const {
     if (parts_ == 1) {

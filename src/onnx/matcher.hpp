@@ -109,7 +109,7 @@ struct MatchResult {
 
 /// Returns the attempt in which the most nodes matched, for a pattern that has no match in these graphs. Its node was
 /// compared with the pattern's root or, if fewer than two nodes matched there, with a part inside the pattern. Returns
-/// nothing if no node has the operator of the root or of such a part.
+/// nothing if no node was compared with the root and no part matched two nodes.
 [[nodiscard]] std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs);
 
 }  // namespace graft::onnx

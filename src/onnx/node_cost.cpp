@@ -80,8 +80,8 @@ const Value* filters_of(const Node& node) {
 }
 
 /// Returns the number of products in an Einsum of two operands, one for each combination of its indices, and 0 for one
-/// operand. Returns nothing for more operands, because the number then depends on the order in which a runtime
-/// contracts them.
+/// operand. Returns nothing for an ellipsis, and for more operands, whose number of products depends on the order in
+/// which a runtime contracts them.
 Count einsum_products(const Node& node, const Sizes& sizes) {
   const NodeAttribute* const attribute = node.attribute("equation");
   const auto* const equation = attribute == nullptr ? nullptr : attribute->get<std::string>();

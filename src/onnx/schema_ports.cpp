@@ -30,7 +30,7 @@ char letter_of(std::string_view letters, std::size_t index) {
   return index < letters.size() ? letters[index] : letters.back();
 }
 
-/// Returns "2 inputs", "1 to 3 inputs" or "1 or more inputs".
+/// Returns a phrase such as "2 inputs", "1 to 3 inputs" or "1 or more inputs"; `unit` is the word in the singular.
 std::string count_text(std::size_t fewest, std::size_t most, std::string_view unit) {
   if (most == unlimited) return fmt::format("{} or more {}s", fewest, unit);
   if (most != fewest) return fmt::format("{} to {} {}s", fewest, most, unit);

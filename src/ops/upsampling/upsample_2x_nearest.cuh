@@ -27,7 +27,8 @@ template <class T, int K>
   }
 }
 
-/// Repeats K columns of R rows of x per thread, in the linear layout.
+/// Repeats each element of x twice along rows and columns, in the linear layout. A thread reads K columns of R rows of
+/// x.
 template <class T, int K, int R>
 __global__ void __launch_bounds__(upsample_2x_nearest_threads)
     upsample_2x_nearest(const T* x, T* y, const UpsamplingTask task) {
