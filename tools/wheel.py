@@ -121,11 +121,17 @@ def main(preset: str = "release") -> None:
     pattern = f"graft_tensorrt-*_{target.machine}.whl"
     for old in DIST.glob(pattern):
         old.unlink()
-    repair = [sys.executable, "-m", "auditwheel", "repair", "--plat", f"{PLATFORM}_{target.machine}", *excluded]
+    platform = f"{PLATFORM}_{target.machine}"
+    repair = [sys.executable, "-m", "auditwheel", "repair", *excluded]
     if target.libraries:
-        repair += ["--ldpaths", ":".join(map(str, target.libraries))]
+        # auditwheel accepts only names of this machine's platforms, so it finds the oldest possible one itself.
+        repair += ["--plat", "auto", "--ldpaths", ":".join(map(str, target.libraries))]
+    else:
+        repair += ["--plat", platform]
     run(*repair, "--wheel-dir", DIST, raw)
     (wheel,) = DIST.glob(pattern)
+    if not wheel.name.endswith(f"-{platform}.whl"):
+        sys.exit(f"wheel: error: auditwheel wrote {wheel.name}, not a wheel of {platform}")
     size = wheel.stat().st_size
     print(f"wrote {wheel.relative_to(ROOT)}: {size / 1e6:.1f} MB, {kernels(target)}")
     if size > LARGEST:
