@@ -7,7 +7,8 @@
 
 namespace graft::passes {
 
-/// Returns the result of a comparison node for two values, or nothing for another operator.
+/// Returns the result of `left` op `right` for a comparison node (Equal, Greater, GreaterOrEqual, Less, LessOrEqual),
+/// or nothing if the node is another operator.
 template <class Number>
 [[nodiscard]] std::optional<bool> compare(const onnx::Node& node, Number left, Number right) {
   if (node.is("Equal")) return left == right;

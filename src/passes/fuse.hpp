@@ -14,7 +14,8 @@
 
 namespace graft::passes {
 
-/// The operator that a match stands for, or the first condition on its constants, types and shapes that does not hold.
+/// The result of reading a match: the operator that replaces it, or in `obstacle` the first condition on its constants,
+/// types and shapes that does not hold. Exactly one of the two is set.
 struct Fusion {
   std::shared_ptr<Operator> op;
   std::string obstacle;
@@ -23,17 +24,18 @@ struct Fusion {
   Fusion(std::string reason) : obstacle(std::move(reason)) {}        // NOLINT(google-explicit-constructor)
 };
 
-/// Replaces each match by the operator that `read` returns for it. The only input of the pattern is named x.
+/// Replaces each match of `pattern` in `graph` by the operator that `read` returns for it, and records a near miss if
+/// `read` returns an obstacle. The only input of the pattern must be named x. `why` is the reason in the report.
 void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
           const std::function<Fusion(const onnx::Match&)>& read);
 
-/// Returns the first condition on x that does not hold, or an empty string. All fusions of floating-point operators
-/// need a type that Graft's kernels have, a known rank of x, and a result of the same rank, which a constant with more
-/// dimensions would raise.
+/// Returns the first of three conditions that the input x of a match violates, or an empty string: its type is one that
+/// Graft's kernels support, its rank is known, and the result has the same rank (a constant with more dimensions would
+/// raise it).
 [[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
-/// Returns whether fusing the nodes that compute y from x into `op` is useful, see Rewriter::is_wanted. `inputs` is the
-/// number of inputs of the operator.
+/// Returns whether replacing the nodes that compute y from x by `op` is useful, see Rewriter::is_wanted. `inputs` is
+/// the number of inputs of the operator.
 [[nodiscard]] bool is_wanted(Rewriter& rewriter, const Operator& op, const onnx::Value& x, const onnx::Value& y,
                              std::size_t inputs = 1);
 

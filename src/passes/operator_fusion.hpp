@@ -9,20 +9,21 @@
 
 namespace graft::passes {
 
-/// A pass that replaces the nodes which networks write for an operator by that operator. A folder's <op>_fusion.cpp
-/// defines one as `extern const OperatorFusion <op>_fusion`.
+/// A pass that replaces the nodes which exporters write for an operator by that operator. The file <op>_fusion.cpp in
+/// the operator's folder defines it as `extern const OperatorFusion <op>_fusion`.
 struct OperatorFusion {
   Pass pass;
   std::string_view after = {};  ///< The pass name of the operator fusion that has to run before, or empty.
-  /// Whether the operator computes for any input size what the nodes of the network compute for one size.
+  /// Whether the fused operator adapts to any input size although the replaced nodes are correct for one size only.
+  /// frozen_size_warnings() does not warn about nodes that such a fusion replaced.
   bool lifts_frozen_sizes = false;
 };
 
-/// Returns the fusions of operators, in the order of ops.inc. The build generates the list.
+/// Returns the fusions of all operators, in the order of ops.inc. The build generates this function.
 [[nodiscard]] std::span<const OperatorFusion* const> operator_fusions();
 
-/// Returns the passes of the fusions: each after the pass that it names, otherwise in the given order. Throws Error if
-/// a fusion names a pass that does not exist or, directly or indirectly, itself.
+/// Returns the passes of the fusions, reordered so that each runs after the pass named in its `after`. Throws Error if
+/// `after` names an unknown pass or there is a cycle.
 [[nodiscard]] std::vector<Pass> ordered_passes(std::span<const OperatorFusion* const> fusions);
 
 }  // namespace graft::passes

@@ -21,10 +21,11 @@ struct Pass {
   std::string_view why;  ///< The reason for its position.
   std::function<void(Rewriter&)> run = {};
   PassKind kind = PassKind::rewrite;
-  /// The pass after which a pass of ConvertOptions::extra_passes runs; if empty, it runs before all other passes.
+  /// For passes of ConvertOptions::extra_passes: the name of the pass after which this pass runs; if empty, it runs
+  /// before all other passes.
   std::string_view after = "remove_leftovers";
-  /// Whether the pass runs in every round, as all passes of the pipeline do: they find nothing to rewrite in their own
-  /// results. An extra pass may be about the original model alone, or may repeat its rewrites.
+  /// Whether the pass runs in every round (see convert()). Passes of the pipeline always do. Leave it false for an
+  /// extra pass that must see the original model only, or that would rewrite its own results again.
   bool runs_in_every_round = false;
   bool is_required = false;  ///< Whether the pass runs whatever ConvertOptions::only and without list.
 };
@@ -50,8 +51,8 @@ void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 void remove_empty_checks(Rewriter& rewriter);
 
-/// The pass that applies the fusions of loaded libraries of operators. Its near misses are reported before those of
-/// other passes.
+/// The name of the pass that applies the fusions of loaded operator libraries. Reports list its near misses before
+/// those of other passes.
 inline constexpr std::string_view library_pass = "fuse_library_operators";
 
 }  // namespace graft::passes

@@ -24,7 +24,7 @@
 namespace graft::passes {
 namespace {
 
-/// The passes that run before the fusions of operators.
+/// Returns the passes that run before the operator fusions, in order.
 std::vector<Pass> passes_before_fusions() {
   return {
       {"inline_functions", "functions of exporters hide their nodes from the other passes",
@@ -69,7 +69,7 @@ std::vector<Pass> passes_before_fusions() {
   };
 }
 
-/// The passes that run after the fusions of operators.
+/// Returns the passes that run after the operator fusions, in order.
 std::vector<Pass> passes_after_fusions() {
   return {
       {"fold_pads", "must run after the padding operators are matched, which need the Pad nodes", fold_pads},
@@ -96,7 +96,8 @@ std::vector<Pass> all_passes() {
   return all;
 }
 
-/// Returns the pipeline with the passes of the caller in their places. Throws Error (internal) for an unknown place.
+/// Returns the pipeline with each of `options.extra_passes` inserted after the pass that it names. Throws Error
+/// (internal) if there is no pass of that name.
 std::vector<Pass> passes_to_run(const ConvertOptions& options) {
   std::vector<Pass> all(pipeline().begin(), pipeline().end());
   // The last one first, so that those with one place keep their order.
@@ -134,8 +135,8 @@ bool is_enabled(const Pass& pass, const ConvertOptions& options) {
   return pass.is_required || ((options.only.empty() || lists(options.only)) && !lists(options.without));
 }
 
-/// Infers shapes from the inputs. Shapes in the options of inputs that a pass has renamed or removed are left out,
-/// because the model holds them already.
+/// Infers the shapes of the model from its inputs with the shapes in `options`. Shapes for inputs that a pass has
+/// renamed or removed are ignored.
 void infer(onnx::Model& model, const ConvertOptions& options) {
   std::map<std::string, Shape, std::less<>> shapes = options.input_shapes;
   std::erase_if(shapes, [&](const auto& entry) {
@@ -149,10 +150,11 @@ void infer(onnx::Model& model, const ConvertOptions& options) {
   }
 }
 
-/// The most rounds. If passes still rewrite the model after them, two passes revert each other.
+/// The maximum number of rounds. If passes still rewrite the model after that, two passes revert each other.
 constexpr int most_rounds = 16;
 
-/// Runs a pass, and returns whether it rewrote anything.
+/// Runs a pass, infers shapes again if it rewrote anything, adds its time and number of rewrites to the report, and
+/// returns whether it rewrote anything.
 bool run_pass(const Pass& pass, Rewriter& rewriter, RewriteReport& report) {
   const auto start = std::chrono::steady_clock::now();
   const std::size_t before = report.rewrites.size();

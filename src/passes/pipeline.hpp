@@ -22,34 +22,35 @@ struct ConvertOptions {
   std::vector<std::string> only;     ///< Passes to run; if empty, all passes run.
   std::vector<std::string> without;  ///< Passes to leave out.
   std::vector<std::string> guards;   ///< Guards to run in addition to the passes that always run.
-  /// The reason, which reports quote, why no plugin can be in the body of an If, Loop or Scan; empty if TensorRT builds
-  /// plugins there. The default holds for every release that was measured.
+  /// Why TensorRT cannot build a plugin in the body of an If, Loop or Scan, as a clause for reports; empty if it can.
+  /// The default is true for every release that was measured.
   std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
-  /// Whether TensorRT builds the plain form of ONNX Runtime's MultiHeadAttention itself, so that such a node stays. The
-  /// default holds for TensorRT-RTX from 1.6 on.
+  /// Whether TensorRT builds com.microsoft.MultiHeadAttention without masks and caches itself, so that such a node is
+  /// kept. The default is true for TensorRT-RTX from 1.6 on.
   bool has_multi_head_attention = true;
-  /// The most nodes that one Loop or Scan with a known number of iterations becomes; 0: none is unrolled.
+  /// The maximum number of nodes that may replace one Loop or Scan with a known number of iterations. 0 disables
+  /// unrolling.
   std::int64_t unroll = report::default_unroll;
   Quantized quantized = Quantized::exact;
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
   bool prove_each = false;  ///< Whether rewrites are also proven that differ from a proven one only in weights.
   verify::ProofOptions proof;
-  /// Rewrites whose region cannot be run by itself (shapes unknown there) are proven by running the whole model, at
-  /// most this number of times, since that may take long.
+  /// The maximum number of rewrites that are proven by running the whole model, because their region has unknown shapes
+  /// and cannot run by itself. Such a proof may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
   std::vector<Pass> extra_passes;  ///< Passes of the caller, each with its place, in the order in which they run.
-  /// Called before each pass.
+  /// Called before each pass with its name, the number of passes already run and the total number.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };
 
-/// Returns the passes in the order in which they run.
+/// Returns the built-in passes in the order in which they run.
 [[nodiscard]] std::span<const Pass> pipeline();
 
-/// Rewrites the model in place, running the passes until none rewrites anything, and returns what was done. Afterwards
-/// every node of Graft carries its ONNX function if it has one, so that the model runs in every runtime. Converting a
-/// converted model changes nothing. Throws Error for an unknown pass name, for a model that contradicts itself, and if
-/// rewrites must be proven and the engine cannot run.
+/// Rewrites the model in place by running the passes until none rewrites anything, and returns a report of the
+/// rewrites. Afterwards every Graft node carries its ONNX function, if it has one, so that the model runs in any ONNX
+/// runtime. Converting the result again changes nothing. Throws Error for an unknown pass name, for an inconsistent
+/// model, and if rewrites must be proven and the engine cannot run.
 RewriteReport convert(const runtime::Engine& engine, onnx::Model& model, const ConvertOptions& options = {});
 
 }  // namespace graft::passes

@@ -16,8 +16,8 @@
 namespace graft::passes {
 namespace {
 
-/// The fewest floating-point numbers that count as weights. A rewrite may read fewer numbers one by one: they may be an
-/// epsilon, or a factor that decides.
+/// The minimum number of elements of a floating-point constant that counts as weights. Rewrites may read smaller
+/// constants element by element, for example an epsilon.
 constexpr std::size_t fewest_weights = 9;
 
 bool is_weight(const onnx::TensorData& tensor) {
@@ -25,8 +25,8 @@ bool is_weight(const onnx::TensorData& tensor) {
          tensor.numbers().has_value();
 }
 
-/// Returns the properties of weights, other than their values, on which a rewrite may depend: a ReLU lets positive
-/// factors through, and zero cannot be a divisor.
+/// Returns a string with the properties of weights on which a rewrite may depend (signs, zeros, infinities, magnitude,
+/// whether they are integers or all equal). It does not contain the values.
 template <class Numbers>
 std::string nature_of(const Numbers& numbers) {
   constexpr double large = 1e4;  // the square is beyond f16
@@ -50,7 +50,7 @@ std::string nature_of(const Numbers& numbers) {
                      beyond, whole, same);
 }
 
-/// Replaces weights that are attributes of an operator by their properties.
+/// Replaces weights in the attributes of a node by a string with their type, shape and properties (nature_of).
 void forget_weights(onnx::Node& node) {
   for (auto& [name, attribute] : node.attributes) {
     if (const auto* list = attribute.get<std::vector<float>>(); list != nullptr && list->size() >= fewest_weights) {
@@ -62,9 +62,9 @@ void forget_weights(onnx::Node& node) {
   }
 }
 
-/// Returns the model as a string that does not depend on names: it is the same for two regions that compute the same on
-/// the same shapes. The strings are kept, so large constants are in them as hashes. If `with_weights` is false, weights
-/// are in them only as their properties.
+/// Returns a string that is equal for two models if they are equal except for names of values and nodes. Large
+/// constants are included as hashes to keep the string short. If `with_weights` is false, only the properties of
+/// weights are included.
 std::string anonymous_text(const onnx::Model& model, bool with_weights) {
   onnx::Model copy = model.clone();
   copy.doc.clear();

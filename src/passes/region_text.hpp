@@ -8,12 +8,12 @@
 
 namespace graft::passes {
 
-/// Returns a region as a string that does not depend on names: it is the same for two regions that compute the same on
-/// the same shapes.
+/// Returns a string that is equal for two regions if they are equal except for the names of values and nodes: same
+/// operators, attributes, types, shapes and constants.
 [[nodiscard]] std::string region_text(const onnx::Model& region);
 
-/// Returns a string that is the same for rewrites that are alike: they differ only in names, in the values of weights,
-/// and in sizes that neither region names.
+/// Returns a string that is equal for two rewrites (`before` to `after`) that differ only in names, in the values of
+/// weights, and in sizes that do not occur as integers in either region. One proof then serves for both.
 [[nodiscard]] std::string kind_text(const onnx::Model& before, const onnx::Model& after);
 
 }  // namespace graft::passes

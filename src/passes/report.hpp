@@ -18,12 +18,12 @@ using report::Rewrite;
 using report::RewriteReport;
 using report::RuleOutcome;
 
-/// Returns whether `a` is more useful than `b` to a user who wants to know why nothing was rewritten: near misses of
-/// patterns of the user's own libraries come first; among other patterns, a larger matched share comes first.
+/// Returns whether near miss `a` should be reported before `b`: patterns of loaded operator libraries come first, then
+/// patterns of which a larger share of nodes matched.
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
 
-/// Returns a line for each kind of rejected rewrite, with the first place and its cause. Rewrites that the user's rules
-/// request are left out, because RuleOutcome reports them.
+/// Returns one line for each kind of rejected rewrite, with the first affected node and the cause. Rewrites requested
+/// by the user's rules are left out, because RuleOutcome reports them.
 [[nodiscard]] std::vector<std::string> rejection_warnings(const RewriteReport& report);
 
 }  // namespace graft::passes

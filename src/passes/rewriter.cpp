@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view as_asked = "not proven, as requested";
 
-/// Adds the seconds between its construction and its destruction to `seconds`.
+/// Adds the time between its construction and its destruction to a variable, in seconds.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
@@ -51,7 +51,7 @@ bool compiles(const runtime::Engine& engine, const onnx::Model& region) {
   }
 }
 
-/// Returns ONNX Runtime, if it is the engine or the one that confirms its measurements, or null.
+/// Returns `engine` or its second engine, whichever is ONNX Runtime, or null if neither is.
 const runtime::Engine* find_onnxruntime(const runtime::Engine& engine) {
   constexpr std::string_view name = "ONNX Runtime";
   if (engine.name().starts_with(name)) return &engine;
@@ -59,12 +59,12 @@ const runtime::Engine* find_onnxruntime(const runtime::Engine& engine) {
   return second != nullptr && second->name().starts_with(name) ? second : nullptr;
 }
 
-/// Returns whether the matcher looks through a node, so that the node can lie inside a region without having been
-/// matched.
+/// Returns whether the pattern matcher skips a node, so that it may lie inside a region although the pattern does not
+/// contain it.
 bool is_transparent(const onnx::Node& node) { return node.is("Identity") || node.is("Dropout") || node.is("Cast"); }
 
-/// Returns why an operator in the region refuses its attributes or the known sizes, or an empty string if no operator
-/// does.
+/// Returns the error of the first Graft operator in the region whose attributes or known input sizes are invalid, or an
+/// empty string if all are valid.
 std::string refusal_of(const onnx::Model& region) {
   try {
     region.graph().for_each_node(onnx::check_operator);
@@ -78,8 +78,8 @@ bool is_shape_number(const onnx::Value& value) {
   return value.type == onnx::ElementType::i64 || value.type == onnx::ElementType::i32;
 }
 
-/// Returns the outputs of the proposal, and all other values of its nodes that are used outside. An edit that changes
-/// such a value, which the proposal forgot to name, must fail the proof.
+/// Returns the outputs of the proposal, followed by all other outputs of its nodes that nodes outside read. The latter
+/// are compared too, so that the proof fails if an edit changes a value that the proposal does not list.
 std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result(proposal.outputs.begin(), proposal.outputs.end());
@@ -95,9 +95,9 @@ std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
   return result;
 }
 
-/// Returns the values where a region begins: the inputs of the proposal, and all other values that its nodes read.
-/// Integers that are computed from shapes must fit the tensors of the region, so the region goes back to the tensors
-/// whose shapes they are.
+/// Returns the values at which the region to prove begins: the inputs of the proposal and all other non-constant values
+/// that its nodes read. Values that are computed from shapes are not cut; the region extends back to the tensors whose
+/// shapes they are, so that they stay consistent.
 std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result;
@@ -140,7 +140,7 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   return result;
 }
 
-/// Describes a proposal by its last node.
+/// Returns a description of the last node of a proposal for messages.
 std::string nodes_text(const Proposal& proposal) {
   return proposal.nodes.empty() ? "another" : onnx::describe(*proposal.nodes.back());
 }
@@ -152,8 +152,8 @@ std::string anchor_of(const onnx::Node& node) {
   return onnx::describe(node);
 }
 
-/// Returns a sub-graph as a model of its own. Values that it reads from the graphs around it become inputs or
-/// constants.
+/// Returns a sub-graph as a separate model. Values that it reads from outer graphs become inputs, or constants if they
+/// are constant.
 onnx::Model model_of_subgraph(const onnx::Model& model, const onnx::Graph& graph) {
   onnx::Model result;
   result.ir_version = model.ir_version;
@@ -207,7 +207,8 @@ void fix_shapes(onnx::Model& region, const std::map<std::string, Shape, std::les
   infer_shapes(region, shapes);
 }
 
-/// Applies the edit, and notes on each new node which tensors it stands for.
+/// Applies the edit of a proposal, and stores in the metadata of each new node the names of the original tensors that
+/// it replaces.
 void edit_and_note_origin(const Proposal& proposal) {
   std::vector<std::string> tensors;
   for (const onnx::Node* node : proposal.nodes) {
@@ -228,7 +229,7 @@ void collect_graphs(onnx::Graph& graph, std::vector<onnx::Graph*>& result) {
   }
 }
 
-/// Returns the graph that has a value of this name, the main graph or one inside it, or null.
+/// Returns `graph` or a graph inside it that contains a value of this name, or null if none exists.
 const onnx::Graph* find_graph_of(const onnx::Graph& graph, const std::string& value) {
   if (graph.find_local(value) != nullptr) return &graph;
   const onnx::Graph* found = nullptr;
@@ -651,7 +652,7 @@ std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> 
 
 namespace {
 
-/// Returns a value as a string. Lists of more than a few elements, such as weights, are shortened.
+/// Returns a value as a string. Of lists of more than 8 elements, only the first 4 and the count are written.
 std::string short_text(const AttributeValue& value) {
   const auto shortened = [&](const auto& list) {
     constexpr std::size_t few = 8;

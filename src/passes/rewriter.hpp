@@ -28,28 +28,31 @@ namespace graft::passes {
 
 struct ConvertOptions;
 
-/// A change to a region of a graph: the nodes between `inputs` and `outputs` are computed in another way.
+/// A proposed change: the nodes between `inputs` and `outputs` are replaced by nodes that compute the same.
 struct Proposal {
   std::vector<onnx::Node*> nodes;  ///< The nodes that are replaced.
-  /// The values where the region begins. Constants, and tensors of shapes, need not be listed.
+  /// The values at which the region begins. Constants and values that are computed from shapes need not be listed.
   std::vector<onnx::Value*> inputs = {};
   std::vector<onnx::Value*> outputs = {};  ///< The values where the region ends, in the graph that is edited.
   std::string replacement;
   std::string reason;
-  /// The proof, if ONNX itself defines that both are the same and a run would prove nothing; otherwise empty.
+  /// The text of the proof if the ONNX specification defines that old and new nodes are equal, so that nothing is run;
+  /// otherwise empty.
   std::string by_definition = {};
-  /// Applies the change to a graph: the real one, or a copy of the region for the proof. It therefore finds its values
-  /// by name. Nodes that become unused are removed later.
+  /// Applies the change to a graph: the real one, or a copy of the region for the proof. Must therefore look up values
+  /// by name, not by pointer. Nodes that become unused are removed later.
   std::function<void(onnx::Graph&)> edit = {};
-  /// Whether the result changes on purpose. Both are then run, and the report shows how far they are apart.
+  /// Whether the result changes on purpose. Old and new nodes are then run, and the report shows the difference.
   bool changes_result = false;
-  /// The shapes of inputs, if both are the same at these sizes only. The reason then states this.
+  /// The shapes of region inputs for the proof, by name, if old and new nodes are equal at these shapes only; `reason`
+  /// should state this.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
-  /// The proof, if the engine does not have an operator of the original, so that there is nothing to run; otherwise
+  /// The text of the proof if the engine lacks an operator of the original nodes, so that nothing can be run; otherwise
   /// empty.
   std::string where_engine_lacks_it = {};
-  /// Whether only ONNX Runtime proves the change, because it defines an operator of the original and other engines
-  /// compute it differently. Where it runs nothing of the original, `where_engine_lacks_it` is the proof.
+  /// Whether only ONNX Runtime can prove the change, because it defines an operator of the original nodes that other
+  /// engines compute differently. If ONNX Runtime is missing or cannot run the nodes, `where_engine_lacks_it` is the
+  /// proof.
   bool is_proven_by_onnxruntime = false;
   std::string place = {};  ///< The place of the rule, see Rewrite::place.
   /// Tensors that the proof also runs without elements, see ProofOptions::emptied. Such a proposal is proven by its
@@ -57,11 +60,11 @@ struct Proposal {
   std::vector<onnx::Value*> emptied = {};
 };
 
-/// Returns the proposal to replace one node, without an edit. The region ends at the outputs that are used.
+/// Returns a proposal that replaces one node, with its used outputs as outputs. The caller must set `edit`.
 [[nodiscard]] Proposal propose_for(onnx::Node& node, std::string replacement, std::string reason);
 
-/// Thrown if a rewrite that looked like a proven one does not hold, after others were accepted without a proof of their
-/// own.
+/// Thrown if a rewrite fails a spot check after similar rewrites were accepted because of one proof. convert() catches
+/// it, starts again from the original model and proves each rewrite.
 class NotAlike : public std::exception {
  public:
   explicit NotAlike(std::string text) : text_(std::move(text)) {}
@@ -74,10 +77,11 @@ class NotAlike : public std::exception {
 /// Returns the main graph and all sub-graphs, outer ones first. Bodies of functions are not included.
 [[nodiscard]] std::vector<onnx::Graph*> graphs_of(onnx::Model& model);
 
-/// Proves, applies and records the changes of passes. Rewrites that are alike (the same nodes, types, small constants
-/// and replacement, weights of the same sizes and signs, and the same shapes except for sizes that no integer of the
-/// region names) are proven once; the second, fourth, eighth of a kind and so on also by a few runs. If such a spot
-/// check fails, each rewrite of the kind is proven; if some have been accepted by then, NotAlike is thrown.
+/// Proves, applies and records the rewrites of passes. Similar rewrites are proven once: those with the same nodes,
+/// types, small constants and replacement, with weights of the same sizes and signs, and with the same shapes except
+/// for sizes that do not occur as integers in the region. The second, fourth, eighth ... of them are spot-checked by a
+/// few runs. If a spot check fails, the rewrites of the kind are proven one by one; if some were accepted already,
+/// NotAlike is thrown.
 class Rewriter {
  public:
   /// All arguments must outlive the Rewriter.
@@ -97,90 +101,91 @@ class Rewriter {
   /// Returns all graphs of the model, see graphs_of.
   [[nodiscard]] std::vector<onnx::Graph*> graphs() { return graphs_of(model_); }
 
-  /// Starts a round, in which all passes run.
+  /// Starts a round of all passes, and resets the count of whole-model proofs.
   void begin_round() { whole_model_proofs_ = 0; }
 
-  /// Starts a pass: the changes that follow are recorded under its name.
+  /// Starts a pass: the rewrites that follow are recorded under the name `pass`.
   void begin(std::string pass);
 
-  /// Proves the change on a copy of its region, then applies it. If the change is disproved or cannot be proven, the
-  /// model stays as it is, the report lists the change as rejected, and the result is false.
+  /// Proves the change on a copy of its region and then applies it. Returns false, leaves the model unchanged and lists
+  /// the change as rejected in the report if the change is disproved or cannot be proven.
   bool apply(const Proposal& proposal);
 
-  /// The things that a change replaces, as in Rewrite.
+  /// The nodes that a rewrite replaces, or a description of other things (`others`), see Rewrite.
   struct Subject {
     std::vector<NodeRef> nodes = {};
     std::string others = {};
   };
 
-  /// Records a change that needs no run to prove it, and has been made already.
+  /// Records a rewrite that has been applied already and is correct by definition. `proof` is the text for the report.
   void record(Subject subject, std::string replacement, std::string reason, std::string proof);
 
   void record_rejected(Subject subject, std::string replacement, std::string reason, std::string why);
 
-  /// Compares the region between values of these names in a model and in a changed copy of the model, in a sub-graph
-  /// too. If the region cannot be run on its own, compares the whole models, which may take long.
+  /// Compares two models between the values named `inputs` and `outputs`, which may be in a sub-graph. If this region
+  /// cannot be run by itself, compares the whole models, which may take long.
   [[nodiscard]] Verdict prove_values(const onnx::Model& before, const onnx::Model& after,
                                      const std::vector<std::string>& inputs, const std::vector<std::string>& outputs);
 
-  /// Records an assumption of a rewrite that the user has to know.
+  /// Adds a warning to the report, for an assumption of a rewrite that the user has to check.
   void warn(std::string text);
 
   void record_rule(RuleOutcome outcome);
   /// Returns the rewrite that was rejected last.
   [[nodiscard]] const Rewrite& last_rejected() const;
 
-  /// Returns whether this pass has proposed the replacement for these nodes before and it was disproved. Passes run
-  /// several times, and a disproved rewrite is not tried again. A rewrite that could not be run is tried again, because
-  /// more shapes may be known by then.
+  /// Returns whether the current pass has proposed this replacement for these nodes before and it was disproved, so
+  /// that it need not be tried again. A rewrite that could not be run does not count, because more shapes may be known
+  /// now.
   [[nodiscard]] bool was_rejected(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
 
-  /// Records a near miss. For each anchor node, the nearest of a library and the nearest of Graft's own are kept. Near
-  /// misses of nodes that are rewritten after all are dropped.
+  /// Records a near miss. For each anchor node, the report keeps the nearest one of loaded libraries and the nearest
+  /// one of Graft's own patterns, unless the node is rewritten later.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
-  /// Drops the near misses of a node that is rewritten by record().
+  /// Drops the near misses of a node that record() reports as rewritten.
   void forget_near_misses(const onnx::Node& node);
-  /// Records that the whole pattern matches, but another condition does not hold.
+  /// Records that all nodes of a pattern matched, but that another condition, described by `reason`, does not hold.
   void near_miss(const std::string& pattern, const onnx::Match& match, const std::string& reason) {
     const std::size_t nodes = match.nodes.size();
     near_miss(pattern, {.node = match.root, .matched_nodes = nodes, .pattern_nodes = nodes, .reason = reason});
   }
 
-  /// Returns why a plugin may not replace a node of this graph: the graph is the body of a node in which TensorRT
-  /// builds none. Returns an empty string if a plugin may.
+  /// Returns why a plugin cannot run in this graph (it is the body of a node in which TensorRT builds no plugins), or
+  /// an empty string if it can.
   [[nodiscard]] std::string refusal_of_plugin_in(const onnx::Graph& graph) const;
 
-  /// Returns whether fusing the nodes that compute y from x into `op` is useful. Without plugins, or where TensorRT
-  /// builds none, it is useful only if TensorRT has the operator itself. It never is in an operator set in which
-  /// functions cannot be written. If y lies where TensorRT builds no plugin, records that the network's own layers
-  /// stay.
+  /// Returns whether replacing the nodes that compute y from x by `op` is useful. It is if TensorRT has a native layer
+  /// for the operator, or if plugins are allowed and TensorRT builds them where y is. In a body in which TensorRT
+  /// builds none, records that the network's own layers stay. Returns false if the opset of the graph does not support
+  /// functions.
   [[nodiscard]] bool is_wanted(const Operator& op, const FunctionInputs& inputs, const onnx::Value& x,
                                const onnx::Value& y);
   void choose(const NodeRef& node, std::string_view op, OperatorChoice::Kind kind, std::string reason);
 
-  /// Returns the number of bytes that all constants of the model may take when they are folded. The first call sets it
-  /// to `if_first`: if each pass set a limit of its own, each could double the constants of the one before.
+  /// Returns the maximum total size, in bytes, of all constants of the model after folding. The first call sets it to
+  /// `if_first`, and later calls return the same number; a limit computed anew by each pass would grow with each round.
   [[nodiscard]] std::int64_t most_constant_bytes(std::int64_t if_first);
 
-  /// The number of elements in the constants of all lowered nodes, in all rounds.
+  /// Returns a counter of the elements of constants that lowerings added, in all rounds. Callers increase it.
   [[nodiscard]] std::int64_t& lowered_numbers() { return lowered_numbers_; }
-  /// The number of nodes in the copies of bodies that replace Loops and Scans, in all rounds.
+  /// Returns a counter of the nodes that lowerings added by copying bodies of Loops and Scans, in all rounds. Callers
+  /// increase it.
   [[nodiscard]] std::int64_t& copied_nodes() { return copied_nodes_; }
 
-  /// The learned movements of regions, by region_text.
+  /// Returns the cache of learned movements, keyed by region_text() of the region.
   [[nodiscard]] std::unordered_map<std::string, LearnedMovement>& learned_movements() { return learned_movements_; }
 
   void end();     ///< Ends a pass that changed something: removes nodes that became unused.
   void finish();  ///< Completes the report after all passes.
 
  private:
-  /// Returns the key of a rewrite by the pass that runs.
+  /// Returns the key in `rejections_` of a rewrite that the current pass proposes.
   [[nodiscard]] std::string key_of(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
   void reject(Rewrite rewrite, bool is_final);
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_by_onnxruntime(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
-  /// The region that a proposal changes, as models of their own before and after the change.
+  /// The region of a proposal as two separate models, before and after the change.
   struct Region {
     onnx::Model before;
     onnx::Model after;
@@ -190,7 +195,7 @@ class Rewriter {
   [[nodiscard]] Verdict prove_whole_model(const Proposal& proposal, const std::string& why);
   [[nodiscard]] Verdict compare_models(const onnx::Model& before, const onnx::Model& after, bool changes_result);
 
-  /// A kind of rewrites that are alike.
+  /// A group of similar rewrites, of which the first was proven (see Rewriter).
   struct ProvenKind {
     std::string first;  ///< The nodes of the rewrite that was proven.
     std::string text;
@@ -229,14 +234,16 @@ class Rewriter {
   std::int64_t copied_nodes_ = 0;
 };
 
-/// Returns an edit for Proposal that replaces the node which computes `output` by a node of `op` that reads `inputs`.
+/// Returns a function for Proposal::edit that replaces the node which computes the value `output` by a node of `op`
+/// that reads the values `inputs`.
 [[nodiscard]] std::function<void(onnx::Graph&)> operator_edit(std::shared_ptr<const Operator> op,
                                                               std::vector<std::string> inputs, std::string output);
 
-/// Returns an operator as a string: `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
+/// Returns an operator with its attributes as a string: `L2Normalize<axes=[1], epsilon=1e-12, epsilon_mode="max">`.
 [[nodiscard]] std::string to_text(const Operator& op);
 
-/// Returns whether both shapes are known and the same, dimension by dimension. Two unknown dimensions are not the same.
+/// Returns whether the shapes of both values are known and equal in every dimension. Two dynamic dimensions are equal
+/// only if they have the same symbolic size.
 [[nodiscard]] bool same_shape(const onnx::Value& a, const onnx::Value& b);
 
 }  // namespace graft::passes

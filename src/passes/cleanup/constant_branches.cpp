@@ -27,8 +27,8 @@ std::string_view constant_branch(const onnx::Node& node) {
   return onnx::taken_branch(constant ? constant->numbers() : std::nullopt);
 }
 
-/// Inlines the first If whose condition is constant, and returns whether there was one. The caller repeats this,
-/// because removing an If removes its sub-graphs, over which the loop iterates.
+/// Inlines the first If whose condition is constant in any graph of the model, and returns whether there was one. Stops
+/// after one, because inlining deletes the sub-graphs over which the loop iterates; the caller repeats the call.
 bool inline_first(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {

@@ -35,11 +35,12 @@ namespace {
 
 /// The number of bytes by which a result may exceed the constants that it is computed from.
 constexpr std::int64_t allowed_growth = 1 << 20;
-/// The engine computes results in one run until they reach this number of bytes.
+/// The size, in bytes, at which a batch of results is computed: results are added to one run of the engine until their
+/// total size reaches this number.
 constexpr std::int64_t bytes_at_once = 1 << 26;
 
-/// Returns whether a node is never folded: random operators, Dropout, whose result is random in training, and the nodes
-/// that scale integers, by which TensorRT recognizes int8.
+/// Returns whether a node is never folded: random operators; Dropout, whose result is random in training mode; and
+/// QuantizeLinear, DequantizeLinear and the like, from which TensorRT recognizes int8 layers.
 bool is_left_alone(const onnx::Node& node) {
   return has_trait(node, onnx::trait::random | onnx::trait::scales_integers) || node.is("Dropout");
 }
@@ -57,14 +58,15 @@ std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
   return bits / 8;
 }
 
-/// Returns whether the CPU engine computes the type of a value exactly.
+/// Returns whether the engine can compute the element type of a value: f64, or a type that has a DType.
 bool is_calculable(const onnx::Value& value) {
   return value.type && (*value.type == onnx::ElementType::f64 || to_dtype(*value.type) != std::nullopt);
 }
 
 class ConstantRegion {
  public:
-  /// `most_bytes` limits one tensor. Without a limit, results that are doubled again and again would grow without end.
+  /// Collects the nodes of `graph` that can be folded. A node with a result of more than `most_bytes` bytes is not
+  /// folded: a chain of nodes that each double a tensor would otherwise produce constants of unlimited size.
   ConstantRegion(onnx::Graph& graph, std::int64_t most_bytes) : most_bytes_(most_bytes) {
     for (onnx::Node* node : graph.nodes()) {
       if (can_fold(*node)) members_.insert(node);
@@ -77,7 +79,7 @@ class ConstantRegion {
     }
   }
 
-  /// The results that nodes outside the region read.
+  /// Returns the outputs of nodes of the region that nodes outside the region read. These are the values to compute.
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
   /// Returns the nodes that are folded into one result: at most 32 of them, beginning at the result.
@@ -108,8 +110,8 @@ class ConstantRegion {
     return value.constant().has_value() || (value.producer != nullptr && members_.contains(value.producer));
   }
 
-  /// Returns whether an integer division may stop the program: by 0, or of the lowest integer by -1. A divisor that is
-  /// not constant yet may be either.
+  /// Returns whether a Div or Mod of integers may crash the process: by a division by 0, or of the lowest integer by
+  /// -1. Also returns true if the divisor is not constant yet.
   [[nodiscard]] static bool may_trap(const onnx::Node& node) {
     const onnx::Value* divisor = node.is("Div") || node.is("Mod") ? node.input(1) : nullptr;
     if (divisor == nullptr || !divisor->type || !is_integer(*divisor->type)) return false;
@@ -118,8 +120,9 @@ class ConstantRegion {
     return !numbers || std::any_of(numbers->begin(), numbers->end(), [](std::int64_t n) { return n == 0 || n == -1; });
   }
 
-  /// Returns whether the engine may lose a NaN: its Max, Min and Clip return the other number where one is NaN. An
-  /// input that is not constant yet counts as NaN; the next round checks it again.
+  /// Returns whether the engine may return a number where ONNX returns NaN: the engine's Max, Min and Clip ignore an
+  /// input that is NaN. A floating-point input that is not constant yet counts as NaN; the next round checks the node
+  /// again.
   [[nodiscard]] static bool may_lose_nan(const onnx::Node& node) {
     if (!node.is("Max") && !node.is("Min") && !node.is("Clip")) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [](const onnx::Value* input) {
@@ -285,9 +288,9 @@ bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& sha
 
 using Computed = std::unordered_map<const onnx::Value*, onnx::TensorData>;
 
-/// Computes results with the CPU engine, all in one run, since each run takes a while. If the engine refuses the run,
-/// each half is computed by itself. A result that the engine refuses alone is left out of `computed` and stays in the
-/// graph.
+/// Computes `results` in one run of the engine, because each run has a fixed cost, and adds their values to `computed`.
+/// If the engine refuses the run, splits the results in two halves and runs each. A result that the engine refuses
+/// alone is not added to `computed` and stays in the graph.
 void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<onnx::Value* const> results,
              Computed& computed) {
   std::vector<const onnx::Value*> outputs;
@@ -335,8 +338,8 @@ std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
   return bytes;
 }
 
-/// Folds the constant nodes of a graph, and returns whether there were any. Subtracts the size of the results from
-/// `room`, the number of bytes that results may still take.
+/// Replaces the foldable results of a graph by constants, and returns whether there were any. `room` is the number of
+/// bytes that new constants may still use; the sizes of the new constants are subtracted from it.
 bool fold_region(Rewriter& rewriter, onnx::Graph& graph, std::int64_t& room) {
   bool folded = false;
   const ConstantRegion region(graph, room);

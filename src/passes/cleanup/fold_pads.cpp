@@ -79,7 +79,8 @@ bool is_not_negative(const onnx::Value& value) {
   return has_trait(*node, onnx::trait::not_negative);
 }
 
-/// Returns why the layer cannot pad by itself, or an empty string if it can.
+/// Returns why `padding` cannot be merged into the attribute `pads` of `layer`, a Conv or a pool that reads the Pad, or
+/// an empty string if it can. `x` is the input of the Pad.
 std::string obstacle_of(const onnx::Node& layer, const Padding& padding, const onnx::Value& x) {
   const std::size_t count = padding.pads.size();
   const Pads own = layer.ints("pads").value_or(Pads(count, 0));
@@ -153,7 +154,7 @@ std::vector<std::int64_t> axes_of(const onnx::Node& node, std::int64_t rank) {
   return axes;
 }
 
-/// Returns the pads of the axes that are not listed, or nothing if a listed axis is padded.
+/// Returns the pads without the entries of the listed axes, or nothing if a listed axis is padded.
 std::optional<Pads> pads_without(const Pads& pads, const std::vector<std::int64_t>& axes) {
   const auto rank = static_cast<std::int64_t>(pads.size() / 2);
   Pads result;

@@ -22,7 +22,7 @@ using Numbers = std::vector<std::int64_t>;
 
 bool is_dynamic(const Dim& dim) { return !dim.is_constant(); }
 
-/// Returns whether the value is flattened to one vector for each item, perhaps after nodes that only move elements.
+/// Returns whether a Flatten, Reshape or Squeeze reads the value, directly or through Transpose and Identity nodes.
 bool is_flattened(const onnx::Value& value) {
   return std::any_of(value.uses.begin(), value.uses.end(), [](const onnx::Use& use) {
     const onnx::Node& node = *use.node;
@@ -31,8 +31,8 @@ bool is_flattened(const onnx::Value& value) {
   });
 }
 
-/// Returns whether `count` windows are one of the usual ways to divide a size. Windows of 2 and 3 are excluded, because
-/// they halve images in all networks.
+/// Returns whether windows of this kernel and stride divide `size` elements into `count` windows, as an exporter writes
+/// an adaptive pool. Kernels of 2 and 3 are excluded, because they are usual pooling windows at any size.
 bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t ceiling = (size + count - 1) / count;
   const std::int64_t floor = size / count;
@@ -72,8 +72,8 @@ std::optional<std::string> frozen_window(const onnx::Node& node, const onnx::Mod
   return std::nullopt;
 }
 
-/// Returns a clause for messages if a Reshape has a constant length that contains a factor of dynamic sizes. At other
-/// sizes such a Reshape fails, or moves parts of an image into the batch.
+/// Returns a clause for messages if a Reshape has a constant target that was computed from sizes which are now dynamic,
+/// otherwise nothing. At other sizes such a Reshape fails, or moves elements of an image into the batch axis.
 std::optional<std::string> frozen_length(const onnx::Node& node) {
   if (!node.is("Reshape") || node.input(0) == nullptr || !node.input(0)->shape || node.input(1) == nullptr) {
     return std::nullopt;

@@ -10,7 +10,8 @@
 namespace graft::passes {
 namespace {
 
-/// Renames the values in the bodies of a node, whose names other copies have.
+/// Renames all values inside the bodies of a node to unique names, because other copies of the node have bodies with
+/// the same names.
 void rename_inside(onnx::Node& node) {
   for (onnx::Graph* inner : node.subgraphs()) {
     for (onnx::Value* value : inner->values()) inner->rename(*value, inner->unique_name(value->name));
@@ -67,7 +68,8 @@ void BodyCopies::rename_values() {
   }
 }
 
-/// Returns the copy of a value of the body; a value from outside the body stands for itself.
+/// Returns the copy of a value of the body, which is created at the first call. Returns a value from outside the body
+/// unchanged.
 onnx::Value* BodyCopies::look_up(onnx::Value* value) {
   if (value->graph != &body_) return value;
   if (const auto known = values_.find(value); known != values_.end()) return known->second;

@@ -15,7 +15,7 @@ namespace graft::passes {
 /// and nodes of the branch keep their names unless another value or node has the name.
 void inline_branch(onnx::Node& node, const onnx::Graph& branch);
 
-/// The names that the nodes of a graph have or had.
+/// A set of all node names that are or were used in a graph, for choosing unique names.
 class NodeNames {
  public:
   explicit NodeNames(const onnx::Graph& graph);
@@ -30,24 +30,26 @@ class NodeNames {
 /// or node has the name; those of later copies get the suffixes ~1, ~2 ...
 class BodyCopies {
  public:
-  /// The shapes that the copies of values get.
+  /// Selects which shapes the copied values have.
   enum class Shapes {
     same,     ///< The shapes of the body.
     inferred  ///< None that shape inference finds: the values of two copies may have different shapes.
   };
 
-  /// `names` are the names of the nodes around the node, to which those of the copies are added.
+  /// Copies `body`, a body of `node`. `names` are the node names of the graph that contains `node`; the names of the
+  /// copied nodes are added to it.
   BodyCopies(onnx::Node& node, const onnx::Graph& body, Shapes shapes, NodeNames& names);
 
   /// Adds a copy of the body to the graph around the node, and returns the outputs of the copy. `inputs` are the values
   /// that the copy reads in place of the inputs of the body.
   std::vector<onnx::Value*> add(const std::vector<onnx::Value*>& inputs);
 
-  /// Removes the node, and replaces its outputs by values of the graph around it. There may be more values than
-  /// outputs.
+  /// Removes the node, and replaces its output i by results[i], a value of the graph around the node. `results` may
+  /// have more entries than the node has outputs.
   void finish(const std::vector<onnx::Value*>& results);
 
-  /// Names the values of the copies, after another BodyCopies has removed the node. `finish` calls this itself.
+  /// Renames the copied values to the names that they have in the body, if those are free. finish() calls this. For a
+  /// second BodyCopies of the same node, call it after finish() of the first has removed the node.
   void rename_values();
 
  private:

@@ -24,14 +24,15 @@
 namespace graft::passes {
 namespace {
 
-/// Returns whether equal nodes of this operator stay separate: random operators and Dropout, because their results
-/// differ, and Constant, because a rewrite of numbers must not join them.
+/// Returns whether nodes of this operator are never merged: random operators and Dropout, because their results differ,
+/// and Constant, because a pass that edits the constant of one node must not change the other.
 bool is_kept_apart(const onnx::Node& node) {
   return (onnx::traits_of(node.op_type) & onnx::trait::random) != 0 || node.op_type == "Dropout" ||
          node.op_type == "Constant";
 }
 
-/// Constants of more bytes are compared by their address in memory.
+/// The size limit, in bytes, for comparing constants by value. Larger constants are equal only if they share the same
+/// memory.
 constexpr std::size_t most_compared_bytes = 1 << 12;
 
 std::string text_of(const onnx::TensorData& tensor) {
@@ -42,7 +43,8 @@ std::string text_of(const onnx::TensorData& tensor) {
   return text.append(tensor.bytes.view());
 }
 
-/// Appends an attribute to `text`. Returns false for kinds of attributes that are not compared.
+/// Appends the type and the value of an attribute to `text`. Returns false, and appends nothing, for kinds of
+/// attributes that are not compared, such as graphs.
 bool add_text(std::string& text, const onnx::NodeAttribute& attribute) {
   if (const auto* tensor = attribute.get<onnx::TensorData>()) {
     text += text_of(*tensor);
@@ -59,8 +61,9 @@ bool add_text(std::string& text, const onnx::NodeAttribute& attribute) {
   return true;
 }
 
-/// Decides which nodes return the same results for the same inputs: operators of ONNX except random ones, Graft's own,
-/// and functions that consist of such nodes. Operators of other domains may keep a state.
+/// Decides whether a node returns the same results for the same inputs. This holds for ONNX operators except random
+/// ones, for Graft's own operators, and for functions that consist of such nodes. Operators of other domains may keep a
+/// state, so they count as not deterministic.
 class Determinism {
  public:
   explicit Determinism(const onnx::Model& model) : model_(model) {}

@@ -8,9 +8,9 @@
 
 namespace graft::passes {
 
-/// The shapes that follow from the inputs of the network. Shapes that a file declares for inner values are ignored:
-/// they keep the old sizes when a user makes the inputs of a model dynamic. The shapes are inferred on a copy, so
-/// that they stay valid while the model changes, for values that keep their names.
+/// The shapes of values as inferred from the inputs of the network only. Shapes that the file declares for inner values
+/// are ignored, because they keep the old sizes when a user makes the inputs dynamic. The shapes are inferred on a copy
+/// of the model and looked up by value name, so they stay valid while the model changes, except for renamed values.
 class ProvenShapes {
  public:
   explicit ProvenShapes(Rewriter& rewriter);

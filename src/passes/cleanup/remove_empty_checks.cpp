@@ -75,8 +75,8 @@ bool has_one_element(const onnx::Value& value) {
   return value.shape && std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim == 1; });
 }
 
-/// Returns the tensor whose size, or the product of several sizes, the value is. If the value is 0, the tensor has no
-/// elements. Returns null for any other value.
+/// Returns the tensor of which the value is a size: the number of elements, or the product of one or more sizes from
+/// its Shape. If the value is 0, the tensor has no elements. Returns null if the value is not such a size.
 onnx::Value* counted_tensor(const onnx::Value* value) {
   bool is_one_number = false;
   while (value != nullptr && value->producer != nullptr) {
@@ -98,14 +98,15 @@ onnx::Value* counted_tensor(const onnx::Value* value) {
   return nullptr;
 }
 
-/// A condition that distinguishes a count of 0 from all other counts.
+/// A condition that is true for a count of 0 and false for all other counts, or the opposite.
 struct EmptyCheck {
   onnx::Value* tensor = nullptr;        ///< The tensor that has no elements if the count is 0.
   bool if_empty = false;                ///< The condition for a count of 0.
   std::vector<onnx::Node*> nodes = {};  ///< The nodes that compute the condition from the count.
 };
 
-/// Reads a comparison of a count with a number.
+/// Returns the check if a node compares the size of a tensor with a constant and the result separates 0 from all other
+/// sizes; otherwise nothing. `nodes` of the result is empty.
 std::optional<EmptyCheck> read_comparison(const onnx::Node& node) {
   for (const std::size_t counted : {0, 1}) {
     const auto number = constant_number(node.input(1 - counted));
@@ -158,8 +159,8 @@ struct RemovableIf {
   std::string sized_by_data = {};  ///< An operator in the kept branch whose size data decide.
 };
 
-/// Returns whether all outputs of `branch` are constants without elements, and the outputs of `other` may have the same
-/// shapes.
+/// Returns whether all outputs of `branch` are constants without elements whose shapes are compatible with the known
+/// dimensions of the outputs of `other`.
 bool gives_no_elements(const onnx::Graph& branch, const onnx::Graph& other) {
   for (std::size_t i = 0; i < branch.outputs().size(); ++i) {
     const auto constant = branch.outputs()[i]->constant();
@@ -192,8 +193,8 @@ std::optional<RemovableIf> read_if(const onnx::Node& node) {
   return found.sized_by_data.empty() ? std::nullopt : std::optional(std::move(found));
 }
 
-/// Returns the number that changes no maximum, or no minimum, of this type, or nothing for types that coordinates do
-/// not have.
+/// Returns the identity element of the maximum (the lowest number of the type) or of the minimum (the highest), or
+/// nothing for types other than f16, bf16, f32, f64 and i32.
 std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   using onnx::ElementType;
   switch (type) {
@@ -208,8 +209,8 @@ std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   }
 }
 
-/// Appends a neutral number to the operand of each maximum and minimum of all elements, which then has a result for an
-/// empty operand.
+/// Appends the identity element to the operand of each ReduceMax and ReduceMin of all elements, so that the node also
+/// has a result if the operand is empty.
 void extend_reductions(onnx::Graph& branch) {
   for (onnx::Node* node : branch.nodes()) {
     const bool is_maximum = node->is("ReduceMax");

@@ -37,7 +37,8 @@ bool only_reshapes(const onnx::Value* value) {
 
 bool is_computed(const onnx::Value* value) { return value != nullptr && !value->constant(); }
 
-/// Returns the constant with which Reshape turns `before` into `after`, or nothing if 0 and one -1 cannot express it.
+/// Returns the constant second input with which a Reshape turns `before` into `after`, or nothing if no constant with
+/// zeros and at most one -1 does.
 std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   const auto is_open = [](const Dim& dim) { return !dim.is_constant(); };
   // In the constant, 0 means a copy, so that no axis can be made empty.
@@ -94,7 +95,8 @@ std::optional<std::size_t> inferred_axis(const onnx::Node& reshape, const Proven
   return std::nullopt;
 }
 
-/// Returns whether a node of the row fails if this dimension is 0, because no size can be inferred beside it.
+/// Returns whether a Reshape in `row` fails when `dim` is 0: it infers one size (-1), which is impossible if another
+/// dimension is 0.
 bool needs_elements(const std::vector<onnx::Node*>& row, const Dim& dim, const ProvenShapes& shapes) {
   return std::any_of(row.begin(), row.end(), [&](const onnx::Node* node) {
     const auto inferred = node->is("Reshape") ? inferred_axis(*node, shapes) : std::nullopt;
@@ -106,8 +108,8 @@ bool needs_elements(const std::vector<onnx::Node*>& row, const Dim& dim, const P
   });
 }
 
-/// Returns whether a Reshape to `target` runs for every size for which the row of nodes runs. A Reshape that copies a
-/// size of 0 cannot infer another one.
+/// Returns whether one Reshape to `target` accepts every size, 0 included, that the nodes of `row` accept. A Reshape
+/// that copies a size of 0 cannot infer another size (-1).
 bool allows_empty(const Numbers& target, const Shape& after, const std::vector<onnx::Node*>& row,
                   const ProvenShapes& shapes) {
   if (std::find(target.begin(), target.end(), -1) == target.end()) return true;
@@ -117,7 +119,8 @@ bool allows_empty(const Numbers& target, const Shape& after, const std::vector<o
   return true;
 }
 
-/// Returns the shape input of Expand, with 1 for an axis that stays as it is, or nothing if a new size is dynamic.
+/// Returns the second input of the Expand from `before` to `after`, with 1 for each axis that keeps its size, or
+/// nothing if a size that changes is dynamic.
 std::optional<Numbers> expansion_of(const Shape& before, const Shape& after) {
   if (after.size() < before.size()) return std::nullopt;
   const std::size_t added = after.size() - before.size();
@@ -151,7 +154,8 @@ std::optional<Numbers> repetitions_of(const Shape& before, const Shape& after) {
   return repetitions;
 }
 
-/// Replaces the nodes that compute y by one node of this type, whose second input is a constant.
+/// Proposes to replace `nodes`, which compute y from x, by one node of type `op_type` with the inputs x and the
+/// constant `numbers`.
 void propose(Rewriter& rewriter, std::vector<onnx::Node*> nodes, onnx::Value& x, onnx::Value& y,
              const std::string& op_type, const Numbers& numbers) {
   const std::string reason = nodes.size() > 1

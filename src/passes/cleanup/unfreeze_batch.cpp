@@ -36,7 +36,7 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 constexpr std::array<std::int64_t, 3> proven_batches{1, 2, 3};
 
-/// A node that fits only a batch of 1, and its replacement.
+/// A Reshape or Concat that is correct only for a batch of 1, and the data of its replacement.
 struct Frozen {
   NodeRef node;
   std::string output;               ///< The name of its output, by which a copy finds the node.
@@ -49,7 +49,8 @@ struct Frozen {
   }
 };
 
-/// Returns the size that a dimension has for a batch of 1, if the dimension is that size times the batch.
+/// Returns the factor f if a dimension is f times the symbol `batch` (f is the size at a batch of 1), otherwise
+/// nothing.
 std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
   const auto at = [&](std::int64_t size) {
     return dim.evaluate([&](const std::string& name) { return name == batch ? std::optional(size) : std::nullopt; });
@@ -176,8 +177,9 @@ bool has_batch(const onnx::Value& value, const std::string& batch) {
   return value.shape && !value.shape->empty() && value.shape->front() == Dim::symbol(batch);
 }
 
-/// Changes all nodes that fit only a batch of 1 in a copy of the model, so that they follow the batch, and returns
-/// them. A node after another one is found in a later round, when shapes have been inferred again.
+/// Changes all nodes of `model` that are correct only for a batch of 1, so that they follow the dynamic batch, and
+/// returns them in the order in which they were found. Repeats the search after each change with shapes that are
+/// inferred again.
 std::vector<Frozen> find_and_unfreeze(onnx::Model& model, const std::string& batch) {
   std::vector<Frozen> all;
   constexpr int most_rounds = 4096;
@@ -207,8 +209,8 @@ onnx::TensorData item_of(const onnx::TensorData& tensor, std::int64_t index) {
   return item;
 }
 
-/// Compares each item of a batch with what the original computes from it alone. Returns the first difference, or an
-/// empty string.
+/// Runs the changed model on batches and the original model on each item of the batch alone, and compares the results.
+/// Returns a description of the first difference, or an empty string. Adds the number of compared items to `runs`.
 std::string disagreement(const runtime::Engine& engine, const onnx::Model& original, const onnx::Model& mended,
                          const std::string& batch, const verify::ProofOptions& options, std::size_t& runs) {
   const std::unique_ptr<runtime::CompiledModel> alone = engine.compile(original);

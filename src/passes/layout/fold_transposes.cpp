@@ -20,11 +20,11 @@
 namespace graft::passes {
 namespace {
 
-/// The most bytes of matrices that are reordered. A Transpose takes no time compared with products of larger matrices,
-/// and copies of them would take memory.
+/// The total size, in bytes, up to which constant matrices are reordered. For larger matrices the Transpose takes a
+/// negligible part of the time, and the reordered copies would need memory.
 constexpr std::int64_t most_folded_bytes = 32 << 20;
 
-/// The nodes after a Transpose, or why they cannot be folded.
+/// The nodes after a Transpose that have to change when it is removed, or in `obstacle` why it cannot be removed.
 struct Found {
   onnx::Value* x = nullptr;           ///< The input of the Transpose.
   std::vector<onnx::Node*> reshapes;  ///< The nodes that flatten to [N, K].
@@ -33,7 +33,8 @@ struct Found {
   std::string obstacle;
 };
 
-/// Returns, for each element of the transposed tensor, its index in a row-major tensor of `dims`.
+/// Returns, for each element k of the transposed tensor, its index in the row-major tensor of shape `dims` before the
+/// Transpose.
 std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
                                     const std::vector<std::int64_t>& permutation) {
   const std::size_t rank = dims.size();
@@ -56,8 +57,8 @@ std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& dims,
   return places;
 }
 
-/// Returns the dimensions of one item. Returns nothing if a dimension is unknown, if the item is too large, or if the
-/// Transpose moves the first axis, which is the batch.
+/// Returns the dimensions of x, the input of a Transpose, without the batch axis 0. Returns nothing if one of these
+/// dimensions is unknown or 0, if there are too many elements, or if the Transpose moves axis 0.
 std::optional<std::vector<std::int64_t>> item_dims(const onnx::Node& transpose) {
   const auto permutation = transpose.ints("perm");
   const onnx::Value* x = transpose.input(0);
@@ -81,7 +82,8 @@ bool is_flat(const onnx::Value& value, std::int64_t count) {
          (*value.shape)[1].value() == count;
 }
 
-/// Returns why the rows of this product's matrix cannot be reordered, or an empty string if they can.
+/// Returns why the rows of the constant matrix of `product` cannot be reordered, or an empty string if they can. `use`
+/// is the use of the flattened tensor by `product`, and `count` the number of elements of one batch item.
 std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::int64_t count) {
   const bool is_product = product.is("MatMul") || (product.is("Gemm") && product.int_or("transA", 0) == 0);
   if (!is_product || use.index != 0)
@@ -102,8 +104,8 @@ std::string obstacle_of(const onnx::Node& product, const onnx::Use& use, std::in
   return "";
 }
 
-/// Returns the nodes after a Transpose if every reader of its result flattens it. If one reader needs the Transpose,
-/// the Transpose stays, and nothing is gained.
+/// Returns the nodes after a Transpose, or an obstacle, if every reader of the Transpose flattens its result to [N, K];
+/// otherwise nothing. One reader that cannot change is enough for an obstacle, because the Transpose would then stay.
 std::optional<Found> find(const onnx::Node& transpose) {
   const auto dims = item_dims(transpose);
   const onnx::Value* y = transpose.output();
@@ -141,7 +143,7 @@ std::optional<Found> find(const onnx::Node& transpose) {
   return found;
 }
 
-/// Returns a copy of the matrix whose row (or column) k has moved to places[k].
+/// Returns a copy of the 2-D matrix in which row k (column k if `columns`) is moved to index places[k].
 onnx::TensorData reordered(const onnx::TensorData& matrix, const std::vector<std::int64_t>& places, bool columns) {
   const auto size = static_cast<std::size_t>(bits_of(matrix.type) / 8);
   const auto width = static_cast<std::size_t>(matrix.dims[1]) * size;

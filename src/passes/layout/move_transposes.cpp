@@ -43,7 +43,8 @@ bool is_permutation_of(const Permutation& permutation, std::size_t rank) {
   return sorted == all;
 }
 
-/// Returns the permutation of the Transpose that computes a value, if the permutation is written and the rank known.
+/// Returns the permutation of the Transpose that computes a value. Returns nothing if no Transpose of the same graph
+/// does, if its attribute `perm` is absent or invalid, or if its rank is unknown.
 std::optional<Permutation> transposition_of(const onnx::Value* value) {
   if (value == nullptr || value->producer == nullptr || !value->producer->is("Transpose")) return std::nullopt;
   const onnx::Node& node = *value->producer;
@@ -56,8 +57,9 @@ std::optional<Permutation> transposition_of(const onnx::Value* value) {
 
 constexpr std::int64_t most_constant = 1 << 16;
 
-/// Returns a constant as it must be before the Transpose, broadcasting included. Returns nothing for a constant that is
-/// empty, has a higher rank or has more than most_constant elements.
+/// Returns the tensor that gives `tensor` when `permutation` is applied to it, with axes of size 1 added in front up to
+/// the rank of the permutation. Returns nothing for a constant that is empty, has a higher rank or has more than
+/// most_constant elements.
 std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& tensor, const Permutation& permutation) {
   const std::size_t rank = permutation.size();
   const std::int64_t count = tensor.element_count();
@@ -92,13 +94,14 @@ std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& ten
   return onnx::TensorData::from_numbers(tensor.type, result_dims, moved);
 }
 
-/// The new input of a moved node.
+/// The input that a node reads after it was moved before the Transpose: a value or a constant.
 struct ReplacedInput {
   std::string value;                       ///< The name of a value; empty for a constant or an absent input.
   std::optional<onnx::TensorData> tensor;  ///< The constant, if the input is one.
 };
 
-/// A node as it must be before the Transpose.
+/// The inputs and attributes that a node has after it was moved before the Transpose that computes its input. `axis`
+/// and `axes` replace the attributes of these names if they are set.
 struct Move {
   std::vector<ReplacedInput> inputs;  ///< Both members are empty for an absent input.
   std::optional<std::int64_t> axis;
@@ -127,7 +130,8 @@ std::optional<std::vector<std::int64_t>> moved_axes(const std::vector<std::int64
   return result;
 }
 
-/// Returns the order of the axes that are left without `gone`, numbered anew; empty if they are in order.
+/// Returns the permutation without the axes `gone` of the input, with the remaining axes renumbered from 0; empty if
+/// the remaining axes stay in order.
 Permutation without_axes(const Permutation& permutation, const std::vector<std::int64_t>& gone) {
   Permutation left;
   for (const std::int64_t axis : permutation) {
@@ -168,7 +172,8 @@ std::optional<Move> move_elementwise(const onnx::Node& node, const Permutation& 
   return move;
 }
 
-/// Moves a Concat whose inputs are constants or have the same Transpose, and changes its attribute `axis`.
+/// Returns how to move a Concat before the Transpose if each input is a constant or the result of a Transpose with this
+/// permutation; otherwise nothing.
 std::optional<Move> move_concat(const onnx::Node& node, const Permutation& permutation) {
   Move move;
   for (const onnx::Value* input : node.inputs) {
@@ -256,7 +261,8 @@ std::optional<Move> move_along_axis(const onnx::Node& node, const Permutation& p
   return move;
 }
 
-/// Moves a Reshape if the axes longer than 1 keep their order, so that the Transpose changes nothing but the shape.
+/// Returns how to move a Reshape before the Transpose; nothing unless the Transpose keeps the order of all axes longer
+/// than 1, so that it only changes the shape.
 std::optional<Move> move_reshape(const onnx::Node& node, const Permutation& permutation) {
   const onnx::Value* x = node.input(0)->producer->input(0);
   const auto dims = constant_ints(node.input(1));
@@ -304,7 +310,8 @@ std::optional<Move> move_of(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Returns the shape before a Transpose, given the shape after it.
+/// Returns the shape of the input of a Transpose whose output has this shape. Returns `shape` unchanged if it is
+/// unknown or `permutation` is empty.
 std::optional<Shape> untransposed(const std::optional<Shape>& shape, const Permutation& permutation) {
   if (!shape || permutation.empty()) return shape;
   Shape result(shape->size(), Dim(0));
@@ -346,7 +353,8 @@ void edit(onnx::Graph& graph, const std::string& output, const Move& move) {
   }
 }
 
-/// Merges two Transposes in a row into one, or none, so that the nodes after them need to pass only one.
+/// Replaces two Transposes in a row, `outer` and the one that computes its input, by one Transpose, or by none if they
+/// cancel each other. Does nothing if `outer` does not follow another Transpose.
 void merge(Rewriter& rewriter, onnx::Node& outer) {
   const auto first = transposition_of(outer.input(0));
   const auto second = transposition_of(outer.output());

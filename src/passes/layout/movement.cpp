@@ -32,16 +32,17 @@ namespace {
 constexpr std::size_t most_nodes = 256;          // the most nodes of one movement; larger regions are not padding
 constexpr std::int64_t most_elements = 1 << 24;  // the most elements of x or y in a run
 
-/// Returns whether a node only moves elements. Pad counts as such: a run on numbered elements distinguishes the
-/// constants that it fills in from moved elements.
+/// Returns whether a node only copies elements to other positions. Pad counts as one, because running it on numbered
+/// elements shows which elements are constants.
 bool is_mover(const onnx::Node& node) { return has_trait(node, onnx::trait::moves_data) || node.is("Pad"); }
 
-/// Returns whether a value is a constant, or all its elements are the same whatever its shape is.
+/// Returns whether a value is a constant or the result of a ConstantOfShape.
 bool is_filling(const onnx::Value& value) {
   return value.constant().has_value() || (value.producer != nullptr && value.producer->is("ConstantOfShape"));
 }
 
-/// Returns the tensors that a mover copies elements from. Its other inputs are indices, shapes and fillings.
+/// Returns the inputs from which a node that moves elements copies: all inputs of a Concat, otherwise input 0.
+/// Constants and results of ConstantOfShape are left out.
 std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
   std::vector<onnx::Value*> result;
   const std::size_t count = node.is("Concat") ? node.inputs.size() : 1;
@@ -52,7 +53,8 @@ std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
   return result;
 }
 
-/// Returns whether every axis of y is as long as in x or longer, as far as is known, and one axis may be longer.
+/// Returns whether x and y have the same known rank, no axis of y is known to be shorter than in x or refused by
+/// `may_become`, and at least one axis is, or may be, longer.
 bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
   if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
   bool grows = false;
@@ -69,7 +71,8 @@ bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std
   return grows;
 }
 
-/// Returns the tensors from each of which alone y can be computed, farthest first.
+/// Returns the values from which y can be computed without any other non-constant value, the value farthest from y
+/// first. `order` holds the topological position of each node.
 std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<const onnx::Node*, std::size_t>& order) {
   std::vector<onnx::Value*> result;
   // The values that are left to expand, ordered by the position of their producers. The last one is expanded first, so
@@ -98,8 +101,8 @@ std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<co
   return result;
 }
 
-/// Converts values and constants of the moved type to f32. Moving is the same in every type, and the runs number
-/// elements in f32.
+/// Changes values and constants of this type, and Casts to it, to f32, so that element indices are exact in the runs.
+/// Moving elements gives the same result in every type.
 void use_f32(onnx::Model& region, onnx::ElementType type) {
   if (type == onnx::ElementType::f32) return;
   const auto converted = [](const onnx::TensorData& tensor) {
@@ -120,8 +123,8 @@ void use_f32(onnx::Model& region, onnx::ElementType type) {
   }
 }
 
-/// Returns whether the place that an element moves to does not depend on the values of elements. A Gather by the places
-/// of the largest elements is not a movement, though all its nodes lie between x and y.
+/// Returns whether the positions to which elements move do not depend on values of x: every node that reads data of x
+/// is a mover, and reads it only as the data to copy, never as indices.
 bool moves_blindly(const onnx::Value& x, const std::vector<onnx::Node*>& nodes) {
   std::unordered_set<const onnx::Value*> data{&x};
   for (const onnx::Node* node : nodes) {
@@ -143,7 +146,7 @@ std::int64_t count_of(const std::vector<std::int64_t>& dims) {
   return count;
 }
 
-/// Thrown for a region that takes too much memory or time to be run.
+/// Thrown for a region that would take too much memory or time to run.
 class TooLarge : public Error {
  public:
   using Error::Error;
@@ -162,7 +165,7 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return result;
 }
 
-/// The source of each element of y: the index of an element of x, counted row by row, or a value below 0 for a
+/// The source of each element of y: sources[i] is the row-major index in x of element i of y, or -1 if element i is a
 /// constant.
 struct MovedElements {
   std::vector<std::int64_t> x_dims;
@@ -171,7 +174,7 @@ struct MovedElements {
   std::vector<float> numbers;  ///< The elements of y in the first run, which holds the constants.
 };
 
-/// Returns the movement as a model of its own, in f32.
+/// Returns the nodes from x to y of the movement as a separate model, in f32.
 onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
   onnx::Model region = extract(model, {movement.x}, {movement.y});
   use_f32(region, *movement.x->type);
@@ -186,8 +189,9 @@ class Runner {
         region_(region),
         compiled_(engine.compile(region)) {}
 
-  /// Runs the region on numbered elements. `dims` holds the sizes of further symbols. Throws Error for sizes that do
-  /// not fit the region.
+  /// Runs the region and returns where each element of y comes from. `batch` is the size for a dynamic first axis,
+  /// `size` the size for other dynamic axes, and `dims` the sizes of named symbols. Throws Error if the region does not
+  /// accept these sizes, and TooLarge if it needs too much memory.
   MovedElements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
     verify::InputOptions options;
     options.dims = std::move(dims);
@@ -249,7 +253,8 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
   return strides;
 }
 
-/// Returns the map of each axis, or nothing, with a reason if known, if the axes do not move independently.
+/// Returns the axis maps of one run. Returns nothing if the source of an element does not follow from its position on
+/// each axis alone; `reason` is then set if there is an explanation for the user.
 std::optional<AxisMaps> separate(const MovedElements& elements, std::string& reason) {
   const std::size_t rank = elements.x_dims.size();
   if (elements.y_dims.size() != rank) return std::nullopt;
@@ -299,8 +304,9 @@ std::optional<AxisMaps> separate(const MovedElements& elements, std::string& rea
   return maps;
 }
 
-/// A movement whose sizes `opened` may have any value from `least_opened` on: large images are run as small ones, and
-/// movements that differ only in such sizes are learned once.
+/// The region of a movement in which the large fixed sizes are replaced by the symbols `opened`, each of which may have
+/// any value from `least_opened` on. Large images then run at small sizes, and movements that differ only in these
+/// sizes run once.
 struct Sized {
   onnx::Model region;
   std::vector<std::string> opened = {};
@@ -321,8 +327,8 @@ Sized sized(onnx::Model region) {
           .least_opened = 2 * opened->largest_named + 1};
 }
 
-/// Runs a movement of a few sizes, or of its only size, and returns its axis maps. They are empty if the region cannot
-/// be run or does not move whole axes.
+/// Runs a movement at up to three sets of sizes, or once if all sizes are fixed, and returns its axis maps. `runs` of
+/// the result is empty if the region cannot be run or does not move whole axes.
 LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   LearnedMovement learned;
   try {
@@ -360,7 +366,7 @@ LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   return learned;
 }
 
-/// Returns whether the movement repeats an axis that had size 1 in every run. Such a movement is a broadcast and is not
+/// Returns whether an axis had size 1 in x and was repeated in every run. Such a movement is a broadcast and is not
 /// matched as padding or upsampling.
 bool broadcasts(const std::vector<AxisMaps>& runs) {
   for (std::size_t axis = 0; axis < runs[0].axes.size(); ++axis) {
@@ -377,11 +383,11 @@ bool is_real(const onnx::Value& value) {
   return value.type && to_dtype(*value.type) && is_floating_point(*value.type) && value.shape;
 }
 
-/// The most nodes in regions that were run and not rewritten. Each region is run by itself, and in a chain of movements
-/// every part is a region: 240 nodes of a hostile file took 50 s with a limit of 20'000 nodes.
+/// The limit of the total number of nodes in regions that were run without a rewrite. In a chain of n movements every
+/// sub-chain is a region that is run: 240 nodes of a hostile file took 50 s with a limit of 20'000 nodes.
 constexpr std::size_t most_in_vain = 3'000;
-/// The most elements in the results of all regions. An element takes about 60 ns in all runs together: 26 doublings of
-/// a tensor took 30 s without a limit.
+/// The limit of the total number of elements in the results of all regions that are run. An element takes about 60 ns
+/// in all runs together: 26 doublings of a tensor took 30 s without a limit.
 constexpr std::size_t most_elements_learned = std::size_t{1} << 25U;
 
 class Finder {
@@ -459,8 +465,8 @@ class Finder {
     return true;
   }
 
-  /// Returns what learn() found for a movement. Results are kept, because networks repeat movements, and both patterns
-  /// and every round of the passes try each of them.
+  /// Returns the result of learn() for a movement, from the cache of the Rewriter if an equal region was learned
+  /// before. Returns an empty result if the region cannot be extracted.
   const LearnedMovement& learned_of(const Movement& movement) {
     static const LearnedMovement none;
     try {

@@ -12,15 +12,16 @@
 
 namespace graft::passes {
 
-/// A region from `x` to `y` that copies elements of x and inserts constants, and computes nothing.
+/// A region of the graph from `x` to `y` whose nodes only copy elements of x and insert constants.
 struct Movement {
   onnx::Value* x = nullptr;
   onnx::Value* y = nullptr;
   std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, with those that compute shapes.
 };
 
-/// The rewrite of a movement, or the reason why it has none. The `maps` of ReadMovement hold one entry per set of sizes
-/// that was run: only one if the sizes are fixed.
+/// The rewrite of a movement, or in `obstacle` why it has no rewrite. `edit` changes the graph, `replacement` and `why`
+/// are for the report. The argument `maps` of ReadMovement has one entry per set of sizes that was run: only one if all
+/// sizes are fixed.
 struct MovementFusion {
   std::function<void(onnx::Graph&)> edit;  ///< Empty if there is no rewrite.
   std::string replacement;
@@ -31,10 +32,10 @@ struct MovementFusion {
 };
 using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
 
-/// Finds movements in the main graph after which some axis is longer and none is shorter, and replaces each by the
-/// rewrite that `read` returns. Of the tensors from which alone the result can be computed, the farthest is tried
-/// first. `pattern` names the near misses. `may_become` returns whether an axis with the first number of elements may
-/// become one with the second.
+/// Finds movements in the main graph whose result is longer along some axis and shorter along none, and replaces each
+/// by the rewrite that `read` returns. For one result y, the longest movement is tried first. `may_become(before,
+/// after)` returns whether an axis of `before` elements may become one of `after` elements. `pattern` is the name under
+/// which near misses are recorded.
 void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
                     const ReadMovement& read);
 

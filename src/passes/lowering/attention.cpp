@@ -21,8 +21,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Returns the table that is added to the scores: -inf where the query at `offset` + row may not see the key of the
-/// column, 0 elsewhere.
+/// Returns the row-major [queries, keys] table that is added to the scores: -inf where query row + `offset` must not
+/// attend to the key of the column, because of causality or of a window of `left` and `right` keys (-1: no limit), and
+/// 0 elsewhere.
 std::vector<double> bias_table(std::int64_t queries, std::int64_t keys, std::int64_t offset, bool is_causal,
                                std::int64_t left, std::int64_t right) {
   std::vector<double> table;
@@ -102,8 +103,8 @@ class AttentionWriter {
   }
 
  private:
-  /// Returns the shape of an input. No shape is proven for a tensor that a Loop hands to its body: it has the shape
-  /// that the body declares.
+  /// Returns the shape of an input, or null if it is unknown. If the shape does not follow from the inputs of the
+  /// network, as in the body of a Loop, returns the shape that the model declares.
   [[nodiscard]] const Shape* shape_of(std::size_t input) const {
     const onnx::Value* value = node_.input(input);
     const Shape* proven = site_.shape(input);
@@ -136,7 +137,7 @@ class AttentionWriter {
     return q_heads_ > 0 && kv_heads_ > 0 && q_heads_ % kv_heads_ == 0 && q_size_ > 0 && q_size_ == k_size_;
   }
 
-  /// Returns whether the builder or the parser refuses the node, as far as it was measured.
+  /// Returns whether TensorRT's parser or builder refuses the node, according to measurements.
   [[nodiscard]] bool is_refused() const {
     constexpr std::int64_t smallest_head = 32;
     const bool has_kernel = site_.type(0) != onnx::ElementType::f32 && q_size_ >= smallest_head;
@@ -147,7 +148,8 @@ class AttentionWriter {
 
   std::string number(const std::string& name, double value) { return result_.number(name, value, site_.type(0)); }
 
-  /// Returns the name of `x` as [batch, heads, length, size].
+  /// Writes the nodes that change `x` from [batch, length, heads * size] to [batch, heads, length, size], and returns
+  /// the name of the result. Returns `x` if it has rank 4 already.
   std::string heads_of(const std::string& x, const std::string& name, std::int64_t heads, std::int64_t size) {
     if (rank_ == 4) return x;
     const std::string shape = result_.ints(name + "_shape", {0, 0, heads, size});
@@ -166,8 +168,8 @@ class AttentionWriter {
     return now;
   }
 
-  /// Returns the name of the tensor that is added to the scores, or "" if nothing is added. Returns nothing, and
-  /// site.no() holds the reason, if the tensor cannot be written.
+  /// Writes the tensor that is added to the scores (mask, causality and window), and returns its name, or "" if nothing
+  /// is added. Returns nothing, after site.no() stored the reason, if the tensor cannot be written.
   std::optional<std::string> bias() {
     const bool is_causal = node_.int_or("is_causal", 0) != 0;
     const std::int64_t left = node_.int_or("left_window_size", -1);
@@ -215,7 +217,8 @@ class AttentionWriter {
     return "both";
   }
 
-  /// Repeats the heads of keys and values, so that there is one for each head of queries.
+  /// Writes nodes that repeat the heads of keys and values so that each query head has its own, and changes `key` and
+  /// `value` to the names of the results.
   void repeat_heads(std::string& key, std::string& value) {
     std::vector<std::int64_t> heads;
     for (std::int64_t head = 0; head < q_heads_; ++head) heads.push_back(head / (q_heads_ / kv_heads_));
@@ -226,8 +229,8 @@ class AttentionWriter {
     value = "v_of_all";
   }
 
-  /// Returns the name of the Softmax of the scores, in `precision` if it is known. A row that is masked as a whole is
-  /// 0.
+  /// Writes the Softmax of `scores`, computed in `precision` unless that is undefined, and returns the name of the
+  /// result. If rows may be masked completely, the result is 0 in rows where all of `mask` is -inf.
   std::string softmax(const std::string& scores, const std::string& mask, onnx::ElementType precision) {
     std::string shares = "shares";
     if (precision != onnx::ElementType::undefined && precision != site_.type(0)) {

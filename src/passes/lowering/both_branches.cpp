@@ -25,12 +25,12 @@ using onnx::Graph;
 using onnx::Node;
 using onnx::Value;
 
-/// The operations that both branches may always have together. A larger If is only replaced if the rest of its network
-/// has as many operations.
+/// The number of operations up to which both branches of an If are always computed. A larger If is replaced only if the
+/// network outside the If has at least as many operations.
 constexpr std::int64_t free_operations = 100'000'000;
 
-/// Returns whether a node reads positions that its own branch computes, which may lie outside of the tensor if the
-/// branch does not run.
+/// Returns whether a node reads or writes at positions that are computed in its own graph. In a branch that would not
+/// have run, such positions may be outside the tensor.
 bool reads_computed_positions(const Node& node) {
   const bool reads_positions =
       onnx::is_any_of(node, {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "OneHot"});
@@ -39,13 +39,14 @@ bool reads_computed_positions(const Node& node) {
          !positions->constant();
 }
 
-/// Returns whether a node divides integers by a number that may be 0.
+/// Returns whether a node divides integers, or values of unknown type, by a divisor that is not constant and may be 0.
 bool divides_integers(const Node& node) {
   const Value* divisor = onnx::is_any_of(node, {"Div", "Mod"}) ? node.input(1) : nullptr;
   return divisor != nullptr && (!divisor->type || onnx::is_integer(*divisor->type)) && !divisor->constant();
 }
 
-/// Returns why the nodes of a branch may not run where the branch does not, or an empty string.
+/// Returns why the nodes of a branch must not run when the condition selects the other branch, or an empty string if
+/// they may.
 std::string obstacle_in(const Graph& branch) {
   std::string why;
   branch.for_each_node([&](const Node& node) {
@@ -62,7 +63,8 @@ std::string obstacle_in(const Graph& branch) {
   return why;
 }
 
-/// Returns why two results of branches are no inputs of one Where, or an empty string.
+/// Returns why the results of two branches cannot be inputs of one Where (different or unknown types or shapes), or an
+/// empty string if they can.
 std::string difference_of(Site& site, const Value& first, const Value& second) {
   if (!first.type || !second.type || first.type != second.type || *first.type == onnx::ElementType::string)
     return fmt::format("'{}' and '{}' of its branches are no tensors of one type", first.name, second.name);
@@ -76,7 +78,7 @@ std::string difference_of(Site& site, const Value& first, const Value& second) {
              : fmt::format("'{}' and '{}' of its branches are not known to have one shape", first.name, second.name);
 }
 
-/// Returns the operations of a whole model outside of an If and its branches.
+/// Returns the number of operations of the whole model without this If and its branches.
 std::int64_t operations_around(const Node& node) {
   std::int64_t operations = 0;
   std::vector<const Graph*> waiting = {&node.graph->root()};

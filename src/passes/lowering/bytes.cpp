@@ -39,7 +39,7 @@ using onnx::Value;
 
 bool is_byte(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
 
-/// Returns whether a value is a u8 tensor that is computed, or an input of the network.
+/// Returns whether a value has type u8 and is the output of a node or an input of its graph, and not a constant.
 bool is_computed_byte(const Value* value) {
   return is_byte(value) && !value->constant() && (value->producer != nullptr || value->is_input);
 }
@@ -52,7 +52,7 @@ bool is_returned(const Value& value) {
   return value.graph->parent() == nullptr && std::find(outputs.begin(), outputs.end(), &value) != outputs.end();
 }
 
-/// How a node handles u8.
+/// How the rewrite treats a node that reads or returns u8.
 enum class Handling : std::uint8_t {
   unknown,
   moves,     ///< The node copies elements, whatever their type.
@@ -66,7 +66,7 @@ enum class Handling : std::uint8_t {
   fills,     ///< The node is a ConstantOfShape.
 };
 
-/// Returns whether a node is a Resize that weighs elements. ONNX Runtime cuts off the fraction of the result.
+/// Returns whether a node is a linear Resize, which computes weighted sums. ONNX Runtime truncates its u8 results.
 bool is_linear_resize(const Node& node) { return node.is("Resize") && node.string_or("mode", "nearest") == "linear"; }
 
 Handling handling_of(const Node& node) {
@@ -94,21 +94,21 @@ Handling handling_of(const Node& node) {
   return moves ? Handling::moves : Handling::unknown;
 }
 
-/// Returns whether ONNX Runtime runs a node of a group in f16 and bf16.
+/// Returns whether ONNX Runtime runs a node that only moves elements in f16 and bf16 too.
 bool is_moved_in_half(const Node& node) {
   return is_cast(node) || reads_dimensions(node) ||
          (has_trait(node, onnx::trait::rearranges) && handling_of(node) == Handling::moves) ||
          onnx::is_any_of(node, {"If", "Slice", "Concat", "Split", "Gather", "Expand"});
 }
 
-/// Returns whether TensorRT accepts a reader of an input of the network in u8.
+/// Returns whether TensorRT accepts that `reader` reads `input`, a u8 input of the network, without a rewrite.
 bool is_accepted_reader(const Node& reader, const Value& input) {
   if (reader.graph != input.graph) return false;
   return is_cast(reader) || reads_dimensions(reader) || (reader.is("Identity") && reader.output()->uses.empty()) ||
          reader.is("DequantizeLinear");
 }
 
-/// Returns whether TensorRT refuses a u8 tensor at its place.
+/// Returns whether TensorRT refuses a u8 tensor because of the node that computes it or the nodes that read it.
 bool is_refused(const Value& value) {
   if (!is_computed_byte(&value)) return false;
   if (value.producer == nullptr) {
@@ -124,19 +124,21 @@ bool is_refused(const Value& value) {
   return !is_imported_as_i32(value) || is_returned(value);
 }
 
-/// Returns whether a node belongs to the arithmetic of quantized networks, in which u8 has a scale.
+/// Returns whether a node is an operator of quantized networks (QuantizeLinear, QLinearConv, MatMulInteger ...), in
+/// which u8 values have a scale.
 bool is_quantized(const Node& node) {
   return has_trait(node, onnx::trait::scales_integers) || node.op_type.starts_with("QLinear") ||
          onnx::is_any_of(node, {"MatMulInteger", "ConvInteger"});
 }
 
-/// A node that keeps a group from being rewritten, and the reason.
+/// A node that prevents the rewrite of its group, and the reason as a clause for messages.
 struct Obstacle {
   Node* node = nullptr;
   std::string why;
 };
 
-/// U8 tensors that nodes link with each other.
+/// A set of u8 tensors that are connected by nodes which need the same type for inputs and outputs, and these nodes.
+/// All tensors of a group are changed to one other type together.
 class Group {
  public:
   explicit Group(Value& start) {
@@ -157,7 +159,7 @@ class Group {
   [[nodiscard]] const std::vector<Node*>& nodes() const { return nodes_; }
   [[nodiscard]] bool has(const Value* value) const { return known_.contains(value); }
 
-  /// Returns the first node that cannot be rewritten, or nothing.
+  /// Returns the first node that prevents the rewrite of the group, or nothing if the group can be rewritten.
   [[nodiscard]] std::optional<Obstacle> find_obstacle() const {
     for (Node* node : nodes_) {
       if (handling_of(*node) != Handling::unknown) continue;
@@ -171,7 +173,8 @@ class Group {
     return std::nullopt;
   }
 
-  /// Returns the type that the tensors get.
+  /// Returns the type that replaces u8 in this group: the type to which all Casts of the group convert if it is
+  /// suitable, otherwise i32 or f32.
   [[nodiscard]] ElementType type() const {
     std::optional<ElementType> common;
     for (const Node* node : nodes_) {
@@ -214,7 +217,8 @@ class Group {
     std::for_each(node.outputs.begin(), node.outputs.end(), [&](Value* value) { add(value); });
   }
 
-  /// Adds the results of the branches whose If returns the value, and the result of the If whose branch returns it.
+  /// Adds the tensors that are connected to `value` through an If: the branch outputs from which the If selects
+  /// `value`, and the output of the If whose branch returns `value`.
   void follow_branches(Value& value) {
     if (value.producer != nullptr && value.producer->is("If")) {
       for (const Graph* branch : value.producer->subgraphs()) {
@@ -228,7 +232,7 @@ class Group {
     });
   }
 
-  /// Calls `f` for each If in whose branch a value is an output, with the index of the output.
+  /// Calls f(node, index) for each node of which a body returns `value` as its output number `index`.
   template <class F>
   static void for_each_branch_returning(const Value& value, const F& f) {
     value.graph->root().for_each_node([&](Node& node) {
@@ -247,7 +251,7 @@ class Group {
   std::unordered_set<const Node*> seen_;
 };
 
-/// Rewrites the nodes of a group.
+/// Changes the tensors of a group from u8 to a wider type and inserts the Casts that are needed at its boundary.
 class Widener {
  public:
   Widener(const Group& group, ElementType type) : group_(group), type_(type) {}
@@ -276,7 +280,8 @@ class Widener {
   }
 
  private:
-  /// Finds, before anything changes, which results may leave u8.
+  /// Collects in `wrapping_` the results that may lie outside 0 to 255 in the wider type. Must run before nodes change,
+  /// because the ranges are derived from the original nodes.
   void find_ranges() {
     for (const Node* node : group_.nodes()) {
       if (node->output() == nullptr) continue;
@@ -302,7 +307,8 @@ class Widener {
     return a.high * b.high <= bytes.high;
   }
 
-  /// Lets a Cast or a CastLike, which reads its type from a tensor, return a type.
+  /// Changes a Cast or CastLike into a Cast to the type `to`. Removes the second input, from which a CastLike reads the
+  /// type.
   static void make_cast(Node& node, ElementType to) {
     for (std::size_t i = node.inputs.size(); i > 1; --i) node.graph->remove_last_input(node);
     node.op_type = "Cast";
@@ -328,14 +334,16 @@ class Widener {
     return cast->output();
   }
 
-  /// Returns integers modulo 256. Mod has the sign of the divisor, so that -1 becomes 255.
+  /// Adds a Mod by 256 before the node `before`, and returns its result. The result has the sign of the divisor, so -1
+  /// becomes 255 as in u8.
   Value* wrapped(Graph& graph, Node* before, Value& value) {
     Value* modulus = graph.add_constant(
         "modulus", onnx::TensorData::from_numbers(*value.type, {}, {static_cast<double>(bytes.high + 1)}));
     return add(graph, before, "Mod", {&value, modulus}, *value.type, value);
   }
 
-  /// Returns the result of a Cast to u8 in the type of the group.
+  /// Adds nodes that convert the input of a Cast to u8 to the type of the group with the values of the u8 result
+  /// (integers modulo 256 if they may leave 0 to 255), and returns their result.
   Value* entered(Node& cast, const Value& result) {
     Graph& graph = *cast.graph;
     Value& source = *cast.input(0);
@@ -350,12 +358,12 @@ class Widener {
     return cast_after(graph, &cast, *integers, type_, result.name);
   }
 
-  /// Returns the type in which a node of the group computes.
+  /// Returns the type in which a node of the group computes: f32 for Handling::reals, otherwise the type of the group.
   [[nodiscard]] ElementType computed_type(Handling handling) const {
     return handling == Handling::reals ? ElementType::f32 : type_;
   }
 
-  /// Lets a node read the wide tensors, and constants in the type of the group.
+  /// Replaces the u8 inputs of a node by the wider tensors, and its u8 constants by constants in the type of the group.
   void read_wide(Node& node, Handling handling) {
     const bool is_beside_input =
         handling == Handling::leaves && node.input(0)->producer == nullptr && node.graph == node.input(0)->graph;
@@ -378,7 +386,7 @@ class Widener {
     }
   }
 
-  /// Changes the type of the results of a node to that of the group.
+  /// Changes the type of the outputs of a node that belong to the group to the type of the group.
   void write_wide(Node& node, Handling handling) {
     if (handling == Handling::fills) {
       const auto* value =
@@ -405,7 +413,8 @@ class Widener {
     }
   }
 
-  /// Lets branches, and the network itself, return the wide tensor in place of a tensor of the group.
+  /// Replaces `value` by `wide` as an output of the bodies that return it, if the matching output of the node around
+  /// the body belongs to the group.
   void replace_in_branches(Value& value, Value& wide) {
     if (value.output_count == 0) return;
     value.graph->root().for_each_node([&](Node& node) {
@@ -417,7 +426,7 @@ class Widener {
     });
   }
 
-  /// Adds a Cast to u8 for an output of the network.
+  /// Adds a Cast to u8 for an output of the network, so that the output keeps its name and type.
   void return_byte(Value& value) {
     Graph& graph = *value.graph;
     const auto found = wide_.find(&value);
@@ -439,7 +448,8 @@ class Widener {
   std::unordered_set<Graph*> graphs_;
 };
 
-/// Widens the constants that branches return for u8 results of their If.
+/// Replaces u8 constants that branches of an If return by constants of type `type`, if the output of the If belongs to
+/// the group.
 void widen_constants_of_branches(const Group& group, ElementType type) {
   for (Node* node : group.nodes()) {
     if (!node->is("If")) continue;
@@ -455,7 +465,8 @@ void widen_constants_of_branches(const Group& group, ElementType type) {
   }
 }
 
-/// Rewrites the group of a tensor unless a node of the group prevents it, and returns whether it did.
+/// Rewrites a group to another type, and returns whether it was rewritten. If a node prevents that, records a near
+/// miss, except for operators of quantized networks.
 bool widen(Rewriter& rewriter, const Group& group) {
   if (const auto obstacle = group.find_obstacle()) {
     if (is_quantized(*obstacle->node)) return false;  // not a picture or a mask

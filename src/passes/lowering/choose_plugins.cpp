@@ -24,7 +24,8 @@
 namespace graft::passes {
 namespace {
 
-/// The Graft operator whose native form is exactly one standard node, for example `y = LeakyRelu<alpha=@alpha>(x)`.
+/// A Graft operator whose native form is exactly one standard node, such as `y = LeakyRelu<alpha=@alpha>(x)`, and how
+/// its attributes map to those of that node.
 struct NativeForm {
   const OperatorType* type = nullptr;
   std::map<std::string, std::string, std::less<>> attributes;  ///< The Graft attribute for each standard attribute.
@@ -109,9 +110,9 @@ void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, con
   rewriter.choose(who, name, OperatorChoice::Kind::plugin, reason);
 }
 
-/// Replaces a Graft node in the body of an If, Loop or Scan, where TensorRT builds no plugin: by its native form,
-/// otherwise by the body of its ONNX function. The shapes in such bodies are often unknown, so that the region cannot
-/// be run on its own; the function that a node carries defines what the node computes.
+/// Replaces a Graft node in the body of an If, Loop or Scan, where TensorRT builds no plugin, by its native form or,
+/// without one, by the body of its ONNX function. If neither is possible, the node stays and is recorded as a plugin.
+/// `refusal` is the reason for the report.
 void choose_without_plugin(Rewriter& rewriter, onnx::Node& node, const Operator& op, const std::string& refusal) {
   using enum OperatorChoice::Kind;
   const NodeRef who = ref_of(node);

@@ -17,7 +17,7 @@
 namespace graft::passes {
 namespace {
 
-/// The blocks and the image that they add up to.
+/// The sizes of a Col2Im: of the image, of a block, and of the grid of blocks whose sum is the image.
 struct Blocks {
   std::vector<std::int64_t> image;
   std::vector<std::int64_t> block;
@@ -26,7 +26,7 @@ struct Blocks {
   std::int64_t channels = 0;
 
   [[nodiscard]] std::int64_t columns() const { return channels * product(block); }
-  /// Returns whether the blocks do not overlap and cover the image.
+  /// Returns whether the blocks do not overlap and cover the image exactly, so that a Transpose and a Reshape suffice.
   [[nodiscard]] bool tile() const {
     for (std::size_t i = 0; i < windows.size(); ++i) {
       const Window& w = windows[i];
@@ -39,7 +39,8 @@ struct Blocks {
   }
 };
 
-/// Returns nothing, after site.no(), if the sizes are not known or do not fit.
+/// Reads the sizes of a Col2Im. Returns nothing, after site.no() stored the reason, if sizes are unknown or
+/// inconsistent.
 std::optional<Blocks> read_blocks(Site& site) {
   const auto image = site.ints(1);
   const auto block = site.ints(2);
@@ -123,7 +124,8 @@ struct Convolution {
   std::vector<std::int64_t> steps;    ///< The distance of the elements of a block in the kernel.
 };
 
-/// Returns the kernel that puts each number of a block in its place.
+/// Returns the kernel of the ConvTranspose, row-major [columns, 1, kernel sizes]: for each column of the input, a 1 at
+/// the position of its element in the block and 0 elsewhere.
 std::vector<double> kernel_values(const Blocks& blocks, const Convolution& convolution) {
   const std::int64_t area = product(convolution.kernel);
   std::vector<double> values(static_cast<std::size_t>(blocks.columns() * area), 0);

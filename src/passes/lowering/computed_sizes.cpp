@@ -27,7 +27,7 @@ bool is_from_data(const Value* size) {
   return size != nullptr && !size->constant() && find_data_of_size(*size).found != nullptr;
 }
 
-/// Adds nodes before `reader`, and the constants that they read.
+/// Adds nodes, and the constants that they read, before the node `reader`.
 class Writer {
  public:
   explicit Writer(Node& reader) : reader_(reader), graph_(*reader.graph) {}
@@ -47,7 +47,8 @@ class Writer {
     return graph_.add_constant("axes", onnx::TensorData::from_ints(numbers));
   }
 
-  /// Returns a size that TensorRT reads when the engine runs.
+  /// Adds nodes that return `size` unchanged but that TensorRT's parser does not evaluate at build time (a CumSum over
+  /// one element), and returns their result.
   Value* read_late(Value& size) {
     Value* axes = indices({0});
     Value* row = add("Unsqueeze", {&size, axes}, size);
@@ -57,8 +58,9 @@ class Writer {
     return late;
   }
 
-  /// Returns sizes of which TensorRT reads those that are computed from data when the engine runs, so that the others
-  /// stay known. With `lowest`, none of the former is below it.
+  /// Returns a copy of a 1-D tensor of sizes in which the elements that are computed from data pass through
+  /// read_late(). Elements that follow from shapes are kept, so that TensorRT still knows them. If `lowest` is set, the
+  /// former elements are at least `lowest`.
   Value* read_parts_late(Value& size, std::optional<std::int64_t> lowest) {
     if (!is_from_data(&size)) return &size;
     const Node* concat = size.producer;
@@ -82,7 +84,8 @@ class Writer {
   onnx::Graph& graph_;
 };
 
-/// The numbers of a Range with a constant begin, a constant positive step and a bound.
+/// The numbers begin, begin + step ... of a Range whose begin and step are constants and whose count has a constant
+/// upper bound.
 struct Numbers {
   std::int64_t begin = 0;
   std::int64_t step = 1;
@@ -101,7 +104,7 @@ std::optional<Numbers> numbers_of(Site& site) {
   return numbers;
 }
 
-/// Replaces a Range with a bound by a Slice of all its numbers.
+/// Replaces a Range by a Slice of the constant that holds `numbers`, the most elements that the Range can return.
 void cut_numbers(Node& range, const Numbers& numbers) {
   Writer writer(range);
   Value& limit = *range.input(1);

@@ -20,7 +20,8 @@ std::optional<std::int64_t> elements_of(const onnx::Value* value) {
   return count;
 }
 
-/// Returns the number of elements of the axes of a tensor from `first` on, or nothing if a size is dynamic.
+/// Returns the product of the sizes of a tensor from axis `first` on, or nothing if a size is dynamic or the product
+/// overflows.
 std::optional<std::int64_t> elements_from(const onnx::Value* value, std::size_t first) {
   if (value == nullptr || !value->shape) return std::nullopt;
   std::int64_t count = 1;

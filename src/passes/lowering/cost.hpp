@@ -15,10 +15,11 @@ struct Cost {
   bool is_known = true;         ///< Whether all sizes are known.
 };
 
-/// Returns the cost of all nodes of a graph, with the shapes that infer_shapes found and 1 for each dynamic size.
+/// Returns the total cost of the nodes of a graph. Dynamic sizes count as 1, and `is_known` is then false. Shapes must
+/// have been inferred.
 [[nodiscard]] Cost cost_of(const onnx::Graph& graph);
 
-/// Returns "12 layers, 3.2e+06 operations, 8.1e+04 elements written".
+/// Returns a cost as a string for reports: "12 layers, 3.2e+06 operations, 8.1e+04 elements written".
 [[nodiscard]] std::string to_string(const Cost& cost);
 
 }  // namespace graft::passes

@@ -15,12 +15,13 @@
 namespace graft::passes {
 namespace {
 
-/// Writes the resizing of one axis.
+/// Writes the nodes that resize one axis with cubic interpolation when its size is dynamic.
 class AxisWriter {
  public:
   AxisWriter(Replacement& result, std::size_t axis, std::size_t rank) : result_(result), axis_(axis), rank_(rank) {}
 
-  /// Returns the name of `x` with the axis resized. `wanted` is its scale, or its size.
+  /// Writes the nodes that resize the axis of `x`, and returns the name of the result. `wanted` is the new size if
+  /// `is_size`, otherwise the scale. `resize` supplies the attributes.
   std::string write(const std::string& x, const onnx::Node& resize, double wanted, bool is_size) {
     line("shape", fmt::format("Shape<start={}, end={}>({})", axis_, axis_ + 1, x));
     line("from", fmt::format("Cast<to=float>({})", at("shape")));
@@ -56,7 +57,8 @@ class AxisWriter {
     return result_.constant(at(name), f32_tensor({1}, {value}));
   }
 
-  /// Writes the position in the input of each point of the output.
+  /// Writes the nodes that compute, for each output position, the floating-point input position by the formula of the
+  /// coordinate_transformation_mode `mode`.
   void write_source(const std::string& mode) {
     if (mode == "align_corners") {
       line("gaps", fmt::format("Sub({}, {})", at("to"), number("gap", 1)));
@@ -73,7 +75,8 @@ class AxisWriter {
     }
   }
 
-  /// Adds one of the four elements with its weight to `sum`, and returns the new sum.
+  /// Writes the nodes that add the weighted input element at floor(position) + `tap` to `sum`, and returns the name of
+  /// the new sum. `tap` is -1, 0, 1 or 2, and `a` the cubic_coeff_a.
   std::string add_tap(const std::string& x, int tap, double a, const std::string& sum) {
     const std::string k = std::to_string(tap + 1);
     line("moved" + k, fmt::format("Add({}, {})", at("floor"), number("tap" + k, tap)));

@@ -14,7 +14,8 @@
 namespace graft::passes {
 namespace {
 
-/// Returns the coordinates of each place of each window in the image.
+/// Returns the GridSample coordinates x, y (from -1 to 1 over the image) of each kernel position of each window,
+/// ordered by [kernel row, kernel column, output row, output column].
 std::vector<double> window_points(const std::vector<Window>& windows, std::int64_t height, std::int64_t width) {
   const Window& down = windows[0];
   const Window& across = windows[1];

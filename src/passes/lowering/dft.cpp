@@ -25,7 +25,8 @@ struct Transform {
   std::int64_t axis = 0;
   std::int64_t size = 0;    ///< The length of the signal.
   std::int64_t length = 0;  ///< The length of the transform.
-  /// The number of signal elements that the MatMul reads: `size`, cropped to what the transform needs.
+  /// The number of signal elements along the axis that the MatMul reads: the size of the axis, cropped to the length of
+  /// the transform.
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t parts_in = 1;  ///< 2 if the elements are complex.
@@ -34,7 +35,8 @@ struct Transform {
   bool onesided = false;
 };
 
-/// Returns the matrix of the transform, [row, part, column, part].
+/// Returns the matrix of the transform, row-major [input element, real or imaginary part, output element, real or
+/// imaginary part].
 std::vector<double> matrix_of(const Transform& t) {
   std::vector<double> matrix;
   matrix.reserve(static_cast<std::size_t>(t.rows * t.parts_in * t.columns * t.parts_out));
@@ -60,7 +62,8 @@ std::vector<double> matrix_of(const Transform& t) {
   return matrix;
 }
 
-/// Returns the axis, which counts from the end if it is negative. Returns nothing, after site.no(), if it is computed.
+/// Returns the axis of the transform, negative if it counts from the end. Returns nothing, after site.no() stored the
+/// reason, if the axis is not a constant.
 std::optional<std::int64_t> read_axis(Site& site) {
   if (site.opset() < 20) return site.node().int_or("axis", 1);
   if (!site.has_input(2)) return -2;
@@ -69,7 +72,8 @@ std::optional<std::int64_t> read_axis(Site& site) {
   return given->front();
 }
 
-/// Returns nothing, after site.no(), if the transform is not known or has no length.
+/// Reads the sizes and attributes of a DFT. Returns nothing, after site.no() stored the reason, if a length is dynamic
+/// or the node is invalid.
 std::optional<Transform> read_transform(Site& site) {
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0))

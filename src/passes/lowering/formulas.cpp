@@ -27,7 +27,7 @@ std::string i32(Replacement& result, const std::string& name, std::int64_t value
                          onnx::TensorData::from_numbers(onnx::ElementType::i32, {}, {static_cast<double>(value)}));
 }
 
-/// Returns the number of bits of a type, or 0 for other types than u8, i8 and i32.
+/// Returns the number of bits of u8, i8 or i32, or 0 for any other type.
 int bits_of_type(onnx::ElementType type) {
   using enum onnx::ElementType;
   if (type == u8 || type == i8) return 8;
@@ -38,7 +38,7 @@ std::string no_such_integers(const Site& site) {
   return fmt::format("its inputs are {}; only u8, i8 and i32 are supported", to_string(site.type(0)));
 }
 
-/// Writes BitwiseAnd, BitwiseOr or BitwiseXor of `a` and `b`, the inputs.
+/// Writes BitwiseAnd, BitwiseOr or BitwiseXor of the inputs x0 and x1, named a and b, as i32 arithmetic.
 class BitwiseWriter {
  public:
   explicit BitwiseWriter(const Site& site)
@@ -71,7 +71,8 @@ class BitwiseWriter {
   }
 
  private:
-  /// Separates the sign from the bits below it, which become a number of at least 0.
+  /// Writes the nodes that compute `<name>_is_negative`, the sign of `input`, and `<name>_low`, the non-negative number
+  /// of its lower bits. An unsigned input has no sign.
   void separate_sign(const char* name, const char* input) {
     result_.line(fmt::format("{} = Cast<to=int32>({})", name, input));
     if (!is_signed_) {
@@ -83,7 +84,7 @@ class BitwiseWriter {
     result_.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
   }
 
-  /// Adds bits to `common_`, the bits that are set in both integers.
+  /// Adds the tensor `part`, whose bits are set in both inputs, to the sum `common_`.
   void add(const std::string& part) {
     if (!common_.empty()) {
       result_.line(fmt::format("sum{} = Add({}, {})", parts_, common_, part));
@@ -94,7 +95,8 @@ class BitwiseWriter {
     ++parts_;
   }
 
-  /// Returns `span` bits of a number, from bit `low` on, as a number.
+  /// Writes the nodes that extract `span` bits of `<of>_low`, from bit `low` on, as a number of 0 to 2^span - 1, and
+  /// returns the name of the result.
   std::string cut(const char* of, int low, int span) {
     std::string name = fmt::format("{}_low", of);
     if (low != 0) {
@@ -110,14 +112,15 @@ class BitwiseWriter {
     return name;
   }
 
-  /// Moves bits that cut() returned back to bit `low`.
+  /// Writes a multiplication of the tensor `name` by 2^low, which reverses the shift of cut(), and returns the name of
+  /// the result.
   std::string back(const std::string& name, int low) {
     if (low == 0) return name;
     result_.line(fmt::format("up{0} = Mul({1}, from{0})", low, name));
     return fmt::format("up{}", low);
   }
 
-  /// Adds the bits of `a` that a constant mask has, in runs of set bits.
+  /// Adds to `common_` the bits of `a` that are set in the constant `mask`, one consecutive run of bits at a time.
   void add_runs_of(std::int64_t mask) {
     for (int low = 0; low < low_bits_; ++low) {
       if (((mask >> low) & 1) == 0) continue;
@@ -140,7 +143,8 @@ class BitwiseWriter {
     }
   }
 
-  /// a | b = (a - (a & b)) + b, a ^ b = (a - (a & b)) + (b - (a & b)): neither sum exceeds the bits.
+  /// Returns the name of the lower bits of the result, computed from `common_` = a & b: a | b = (a - common) + b, a ^ b
+  /// = (a - common) + (b - common). Neither sum overflows.
   std::string combine_low_bits() {
     if (site_.node().is("BitwiseAnd")) return common_;
     const bool is_or = site_.node().is("BitwiseOr");
@@ -318,7 +322,7 @@ std::optional<Replacement> lower_det(Site& site) {
     result.line(fmt::format("{} = {}({}, {})", name, op, a, b));
     return name;
   };
-  /// Returns the minor of the rows `row` and `row` + 1 and the columns a and b.
+  /// Returns the name of the 2x2 determinant of the rows `row` and `row` + 1 and the columns `a` and `b`.
   const auto minor = [&](std::int64_t row, std::int64_t a, std::int64_t b) {
     const auto e = [&](std::int64_t r, std::int64_t c) { return fmt::format("e{}", r * *size + c); };
     return combine("Sub", combine("Mul", e(row, a), e(row + 1, b)), combine("Mul", e(row, b), e(row + 1, a)));

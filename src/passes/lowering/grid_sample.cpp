@@ -25,8 +25,8 @@ struct ImageSize {
   [[nodiscard]] std::int64_t columns() const { return width + 2 * frame; }
 };
 
-/// Adds `low_place`, the pixels to the upper left of the points, and `low_part` and `high_part`, the weights of these
-/// pixels and of the pixels after them.
+/// Adds nodes that compute, for each sampling point, `low_place`, the pixel up and left of it; `low_part`, the weight
+/// of this pixel along x and y; and `high_part`, the weight of the next pixel. `places` is the number of points.
 void add_low_pixels(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
   const auto pair = [&](const std::string& name, double x, double y) {
     return result.constant(name, f32_tensor({1, 1, 2}, {x, y}));
@@ -56,8 +56,8 @@ void add_low_pixels(Replacement& result, const Site& site, const ImageSize& imag
   result.line("low_place = Cast<to=int64>(low)");
 }
 
-/// Adds for `low` and `high`, the pixels before and after each point, the column, the row and the weights along both
-/// axes.
+/// Adds nodes that compute, with the prefixes `low` and `high` for the pixels before and after each point, the column,
+/// the row and the weights along both axes. `places` is the number of points.
 void add_corners(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
   add_low_pixels(result, site, image, places);
   std::string low = "low_place";
@@ -81,7 +81,7 @@ void add_corners(Replacement& result, const Site& site, const ImageSize& image, 
   }
 }
 
-/// Adds the weighted sum of the four corners, and returns its name.
+/// Adds nodes that compute the weighted sum of the four pixels around each point, and returns its name.
 std::string add_weighted_corners(Replacement& result) {
   std::string sum;
   for (const char* y : {"low", "high"}) {

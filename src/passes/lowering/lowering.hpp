@@ -22,51 +22,55 @@
 
 namespace graft::passes {
 
-/// The nodes that replace one node, as parse_nodes reads them: inputs x0, x1 ..., outputs y0, y1 ..., in operator set
-/// 17.
+/// The nodes that replace one node, as text for parse_nodes: one "output = Operator(inputs)" per line, opset 17. The
+/// inputs and outputs of the node have the names x0, x1 ... and y0, y1 ....
 struct Replacement {
   std::string nodes;
-  /// Further names in `nodes`, and the constants that they stand for.
+  /// The constants that `nodes` reads, by name.
   std::map<std::string, onnx::TensorData> constants;
-  /// A description: "3 TopK of at most 3840, each without the elements that earlier ones selected".
+  /// A description for reports: "3 TopK of at most 3840, each without the elements that earlier ones selected".
   std::string summary;
-  /// Further names in `nodes`, and the tensors of the graph that they stand for.
+  /// The tensors of the graph, other than inputs of the node, that `nodes` reads, by the name used in `nodes`.
   std::map<std::string, const onnx::Value*> reads = {};
   std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
   std::string by_definition = {};               ///< See Proposal.
   bool is_proven_by_onnxruntime = false;        ///< See Proposal.
   std::string reason = {};                      ///< Replaces the reason of the table of lowerings, if it is not empty.
-  /// Edits the graph around the node, where `nodes` cannot describe the replacement, for example of a node with a body.
-  /// Needs `by_definition`, and ignores all other members above except `summary` and `reason`.
+  /// Edits the graph around the node if `nodes` cannot describe the replacement, for example for a node with a body. If
+  /// set, `by_definition` must be set too, and of the other members above only `summary` and `reason` are used.
   std::function<void(onnx::Node&)> edit = {};
-  /// The number of nodes that copies of a body, or the tensors of a sequence, need.
+  /// The number of nodes that the replacement adds by copying a body or by handling each tensor of a sequence; counted
+  /// against ConvertOptions::unroll.
   std::int64_t copied_nodes = 0;
   bool changes_result = false;  ///< See Proposal.
   bool keeps_node = false;      ///< Whether `edit` only completes the node, which stays.
-  /// The nodes around this one that TensorRT builds after the edit, and not before it.
+  /// Further nodes that TensorRT refuses now and builds after the edit. The report lists them with the node.
   std::vector<const onnx::Node*> fixes = {};
 
   void line(const std::string& text) { nodes += text + "\n"; }
-  /// Returns the name of input `name`, of type `from`, in f32: `name` itself, or the name of a Cast that is added.
+  /// Returns the name of an f32 tensor with the values of `name`, whose type is `from`: `name` itself if `from` is f32,
+  /// otherwise the result of a Cast that is added to `nodes`.
   std::string in_f32(const std::string& name, onnx::ElementType from);
-  /// Writes the line that computes `output`, of type `to`, with `computation`, whose result is f32.
+  /// Adds the line that computes `output`, of type `to`. `computation` is an operator call such as "Add(a, b)" with an
+  /// f32 result, which is cast if `to` is another type.
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
   /// Adds a constant, and returns its name.
   std::string constant(std::string name, onnx::TensorData tensor);
   std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
   std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
-  /// Adds a constant without axes.
+  /// Adds a scalar constant (rank 0), and returns its name.
   std::string number(std::string name, double value, onnx::ElementType type = onnx::ElementType::f32);
 };
 
-/// Facts about sequences that several nodes read, so that a chain of insertions is followed once.
+/// A cache of facts about the sequences of the model, so that a chain of SequenceInsert nodes is followed once and not
+/// for each node that reads a sequence.
 struct SequenceFacts {
-  /// The number of tensors of a sequence, or why it is not known.
+  /// The number of tensors of a sequence, or in `why_not` why it is not known.
   struct Length {
     std::int64_t count = 0;
     std::string why_not = {};
   };
-  /// The begin and the end of one part of SplitToSequence.
+  /// The range [from, to) along the split axis of one tensor that SplitToSequence returns.
   struct Part {
     std::int64_t from = 0;
     std::int64_t to = 0;
@@ -77,10 +81,11 @@ struct SequenceFacts {
   std::unordered_set<const onnx::Node*> replaced;  ///< The nodes before a node that a replacement includes.
 };
 
-/// Shapes that follow from the inputs of the network, inferred at the first use.
+/// The ProvenShapes of a model, which are inferred when a shape is first requested.
 class ShapesOnDemand {
  public:
-  /// `names` are set at the first use to those of the graph of the nodes, where copies of bodies need them.
+  /// `names` caches the node names of the graph, which lowerings that copy bodies need. It is filled by the first call
+  /// of names_in(); several objects for the same graph can share it. If null, the object has its own cache.
   explicit ShapesOnDemand(Rewriter& rewriter, std::optional<NodeNames>* names = nullptr)
       : rewriter_(rewriter), names_(names == nullptr ? &own_names_ : names) {}
   [[nodiscard]] const ConvertOptions& options() const { return rewriter_.options(); }
@@ -100,7 +105,8 @@ class ShapesOnDemand {
   std::optional<NodeNames>* names_;
 };
 
-/// A node that a lowering reads.
+/// The node that a lowering examines, with functions that read its inputs and attributes, and the reason why it cannot
+/// be lowered.
 class Site {
  public:
   Site(const onnx::Node& node, ShapesOnDemand& shapes) : node_(node), shapes_(shapes) {}
@@ -111,30 +117,36 @@ class Site {
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
   [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
   [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
-  /// Returns the shape of an input as it follows from the inputs of the network, or null if not even the rank follows.
+  /// Returns the shape of an input as inferred from the inputs of the network, or null if not even its rank can be
+  /// inferred.
   [[nodiscard]] const Shape* shape(std::size_t input) const;
-  /// Returns the node of the same graph that computes an input, or null.
+  /// Returns the node that computes an input, or null if the input is absent, a constant, a graph input, or computed in
+  /// another graph.
   [[nodiscard]] onnx::Node* producer(std::size_t input) const;
   [[nodiscard]] ShapesOnDemand& shapes() { return shapes_; }
-  /// Returns the size of one axis of an input, or nothing if it is dynamic.
+  /// Returns the size of one axis of an input, which may be negative to count from the end, or nothing if the size is
+  /// not known.
   [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
-  /// Returns all sizes of the input from axis `first` on, or nothing if one is dynamic.
+  /// Returns the sizes of the input's axes from axis `first` on, or nothing if one of these sizes or the rank is not
+  /// known.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes(std::size_t input, std::size_t first = 0) const;
   [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
   /// Returns the integers of a constant input, or nothing if the input is computed or holds no integers.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;
   /// Returns the elements of a constant input, or nothing if the input is computed.
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
-  /// Returns an attribute, or `count` copies of `otherwise` if the attribute is absent. Throws Error for another count.
+  /// Returns a list attribute, or a list of `count` times `otherwise` if the attribute is absent. Throws Error if the
+  /// list does not have `count` elements.
   [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
                                                   std::int64_t otherwise) const;
 
-  /// Stores why the node cannot be lowered although TensorRT refuses it. Returns an empty result for the lowering to
-  /// return.
+  /// Stores the reason why the node cannot be lowered, as a clause for messages ("its mask may be ..."). Returns
+  /// std::nullopt, so that a lowering can write `return site.no(...)`.
   std::nullopt_t no(std::string why);
-  /// Stores that a dynamic size is the reason, and the setting that gives the inputs of a network fixed sizes.
+  /// Calls no() with the reason `what`, which names a dynamic size, and appends the setting with which the user gives
+  /// the network inputs fixed sizes.
   std::nullopt_t no_size(std::string_view what);
-  /// Stores that the type of an input, which is not f32, f16 or bf16, is the reason.
+  /// Calls no() with the reason that the type of this input is not f32, f16 or bf16.
   std::nullopt_t no_type(std::size_t input);
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
@@ -144,79 +156,82 @@ class Site {
   std::string why_not_;
 };
 
-/// The domain of lowerings that replace a plugin of another library.
+/// The value of Lowering::domain for a plugin of another library, which exporters write in various domains.
 inline constexpr std::string_view any_domain = "*";
 
 struct Lowering {
   std::string_view op_type;
   std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840", which follows "TopK with".
-  /// Returns whether a node has that form. Null where every node has it, or where shapes or other nodes decide, which
-  /// `lower` reads.
+  /// Returns whether a node has the form `refused`. Null if every node of the operator has it, or if it depends on
+  /// shapes or other nodes, which only `lower` examines.
   bool (*is_refused)(const onnx::Node& node);
   std::string_view form;   ///< The replacement, for the documentation.
   std::string_view needs;  ///< The conditions, for the documentation.
-  /// Is called for nodes that have the form. Returns nothing if TensorRT has the node as it is, and, after site.no(),
-  /// if the node cannot be lowered.
+  /// Called for nodes for which `is_refused` is null or returns true. Returns the replacement. Returns nothing if the
+  /// node needs none because TensorRT accepts it, or, after site.no(), if it cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site);
-  /// The first clause of the advice on a refused node, for operators on which there is more to advise than to run
-  /// `graft convert`. Empty for other operators.
+  /// The first clause of the advice on a refused node, if the advice is more than to run `graft convert`; otherwise
+  /// empty.
   std::string_view advice = {};
-  /// The domain of the operator; empty for ONNX's own, and any_domain for a plugin.
+  /// The domain of the operator: empty for ONNX's own operators, any_domain for a plugin of another library.
   std::string_view domain = {};
 
-  /// Returns whether a node is of the operator. A plugin's name stands for the plugin in every domain but
-  /// com.microsoft, because exporters choose the domain freely and TensorRT ignores it.
+  /// Returns whether a node has the operator type and the domain of this lowering. any_domain matches every domain
+  /// except com.microsoft, because exporters choose the domain of a plugin freely and TensorRT ignores it.
   [[nodiscard]] bool is_for(const onnx::Node& node) const {
     if (node.op_type != op_type) return false;
     return domain == any_domain ? node.domain != onnx::onnxruntime_domain : node.domain == domain;
   }
 };
 
-/// Returns all lowerings, ordered by how common the operators are. Of several for one operator, the first that returns
-/// a replacement is used.
+/// Returns all lowerings, the most common operators first. An operator may have several lowerings; the first one that
+/// returns a replacement is used.
 [[nodiscard]] std::span<const Lowering> lowerings();
-/// Returns the first lowering of a node's operator, or null.
+/// Returns the first lowering for the operator of a node, whatever its form, or null if none exists.
 [[nodiscard]] const Lowering* find_lowering(const onnx::Node& node);
-/// Returns whether a lowering of a node's operator is called for the form of the node.
+/// Returns whether the operator of a node has a lowering whose `is_refused` accepts the node.
 [[nodiscard]] bool has_lowered_form(const onnx::Node& node);
 
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] onnx::TensorData f32_tensor(std::vector<std::int64_t> dims, const std::vector<double>& values);
 [[nodiscard]] onnx::TensorData ints_tensor(std::vector<std::int64_t> dims, const std::vector<std::int64_t>& values);
 
-/// Returns a number as it is written in an attribute, where a number without a point would be an integer.
+/// Returns a number as text for a float attribute, always with a decimal point or exponent, because a number without
+/// one is read as an integer.
 [[nodiscard]] std::string real_text(double number);
 
-/// Returns the attributes of a convolution as text, for the node that replaces it.
+/// Returns the attributes kernel_shape, strides, dilations, pads, group and auto_pad of a convolution as text for a new
+/// node.
 [[nodiscard]] std::string convolution_text(const onnx::Node& node);
 
-/// An axis of a tensor, by the name that the tensor has in a Replacement.
+/// An axis of a tensor. `tensor` is the name of the tensor in Replacement::nodes.
 struct AxisOf {
   std::string tensor;
   int axis = 0;
 };
-/// Writes lines that compute `name`, a table with a row for each query and a column for each key: `hidden` where the
-/// key comes after the query, and 0 elsewhere. The keys of `past`, if its name is not empty, come before all queries.
+/// Writes lines that compute the table `name`, [queries, keys], for causal attention: `hidden` where the key comes
+/// after the query, 0 elsewhere. The number of keys is that of `keys_now`, plus that of `past` if its tensor is not
+/// empty; past keys come before all queries.
 void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
                         const AxisOf& past, onnx::ElementType type, double hidden);
 
-/// The parameters of a group normalization. `scale` and `shift` are names of f32 tensors with one element
-/// for each channel.
+/// The parameters of a group normalization. `epsilon` is text for an attribute; `scale` and `shift` are names of f32
+/// tensors with one element for each channel.
 struct GroupNormalization {
   std::int64_t groups = 1;
   std::string epsilon;
   std::string scale;
   std::string shift;
 };
-/// Writes lines that compute `name`, the group normalization of `x`, an f32 tensor of this rank whose channels are on
-/// axis 1: InstanceNormalization of the groups, and scale and shift of the channels.
+/// Writes lines that compute `name`, the group normalization of `x`, an f32 tensor of rank `rank` with the channels on
+/// axis 1, as an InstanceNormalization of the groups followed by scale and shift of the channels.
 void write_group_normalization(Replacement& result, const std::string& name, const std::string& x, std::size_t rank,
                                const GroupNormalization& norm);
 
-/// The maximum number of elements in one table.
+/// The maximum number of elements of one constant that a lowering computes.
 inline constexpr std::int64_t most_constants = std::int64_t{1} << 24;
 
-/// Thrown before a table of more than most_constants elements is computed. The node then stays as it is.
+/// Thrown before a constant of more than most_constants elements is computed. The node is then not lowered.
 class TableTooLarge : public std::runtime_error {
  public:
   TableTooLarge()
@@ -224,11 +239,11 @@ class TableTooLarge : public std::runtime_error {
                            std::to_string(most_constants) + " elements") {}
 };
 
-/// Returns whether a node may become `copied` nodes, and these and all nodes copied before are within the limits.
-/// Otherwise stores a reason that begins with `what`: "its 3 iterations of 2 nodes are".
+/// Returns whether the node may be replaced by `copied` nodes: all nodes copied so far and these must not exceed the
+/// limits. Otherwise stores a reason that begins with `what`, such as "its 3 iterations of 2 nodes are".
 [[nodiscard]] bool is_within_limit(Site& site, std::int64_t copied, std::int64_t limit, const std::string& what);
 
-/// Throws TableTooLarge if a table of these sizes has more than most_constants elements.
+/// Throws TableTooLarge if a tensor of these sizes has more than most_constants elements.
 void check_table(const std::vector<std::int64_t>& sizes);
 
 // One function per lowering, each in the file of its group.

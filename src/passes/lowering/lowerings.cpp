@@ -43,7 +43,7 @@ constexpr std::string_view known_sequence =
 constexpr std::string_view resolves_sequences =
     "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
 
-/// Returns the lowering of an operator whose sizes are computed from data.
+/// Returns the entry of `all_lowerings` for an operator of which TensorRT refuses sizes that are computed from data.
 constexpr Lowering of_computed_sizes(std::string_view op_type) {
   return {.op_type = op_type,
           .refused = "sizes computed from inputs that are not i32 or i64, or from a result of If",
@@ -53,7 +53,7 @@ constexpr Lowering of_computed_sizes(std::string_view op_type) {
           .lower = lower_computed_size};
 }
 
-/// Returns the lowering of an operator that TensorRT has in no form.
+/// Returns the entry of `all_lowerings` for an operator that TensorRT does not support in any form.
 constexpr Lowering of_every_form(std::string_view domain, std::string_view op_type, std::string_view form,
                                  std::string_view needs, std::optional<Replacement> (*lower)(Site& site)) {
   return {.op_type = op_type,
@@ -65,13 +65,13 @@ constexpr Lowering of_every_form(std::string_view domain, std::string_view op_ty
           .domain = domain};
 }
 
-/// Returns the lowering of an operator of ONNX Runtime.
+/// Returns the entry of `all_lowerings` for an operator of the domain com.microsoft.
 constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
                                   std::optional<Replacement> (*lower)(Site& site)) {
   return of_every_form(onnx::onnxruntime_domain, op_type, form, needs, lower);
 }
 
-/// Returns the lowering of a plugin of another library.
+/// Returns the entry of `all_lowerings` for a plugin of another library.
 constexpr Lowering of_plugin(std::string_view name, std::string_view form, std::string_view needs,
                              std::optional<Replacement> (*lower)(Site& site)) {
   return of_every_form(any_domain, name, form, needs, lower);
@@ -308,8 +308,8 @@ constexpr std::array grid_sample_guards = {
              "images of fixed size (the batch may be dynamic)", sample_by_gather},
 };
 
-/// Returns the replacement as the body of a function. Its inputs are the inputs of the node, its constants, and the
-/// other tensors that it reads.
+/// Returns the replacement as an ONNX function whose inputs are, in this order, the inputs of the node,
+/// `replacement.constants` and `replacement.reads`. Throws Error (internal) if the text of the nodes is invalid.
 std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, const Replacement& replacement) {
   auto function = std::make_shared<onnx::FunctionDefinition>();
   function->key = {"", node.op_type, ""};
@@ -338,8 +338,8 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
   return function;
 }
 
-/// Folds Casts of integer constants to floating point: TensorRT accepts constants of 8 bits only before
-/// DequantizeLinear.
+/// Replaces Casts of integer constants of at most 32 bits by constants of the target type, because TensorRT accepts
+/// 8-bit constants only as inputs of DequantizeLinear.
 void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
   for (onnx::Node* node : nodes) {
     if (!node->is("Cast") || node->output()->is_output()) continue;
@@ -387,7 +387,8 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::str
   return proposal;
 }
 
-/// Returns the cost of the new nodes and the cost of a plugin, or an empty string if the region cannot be extracted.
+/// Returns a clause with the cost of the new nodes and of a plugin in their place, or an empty string if the nodes are
+/// in a sub-graph or cannot be extracted.
 std::string cost_text(const onnx::Model& model, const Proposal& proposal) {
   if (proposal.nodes.front()->graph != &model.graph()) return "";
   try {
@@ -431,7 +432,7 @@ std::string reason_of_guard(const Lowering& lowering) {
                      refused_form(lowering));
 }
 
-/// The most elements that all lowerings of a model together write as constants.
+/// The maximum number of elements of the constants that all lowerings of a model write in total.
 constexpr std::int64_t most_constants_of_a_file = 8 * most_constants;
 
 std::int64_t count_constants(const Replacement& replacement) {
@@ -440,7 +441,8 @@ std::int64_t count_constants(const Replacement& replacement) {
   return count;
 }
 
-/// Returns the replacement of a node, or nothing. Records why the node cannot be lowered.
+/// Returns the replacement of a node by one lowering, or nothing. If the node cannot be lowered, records the reason as
+/// a near miss.
 std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering& lowering, onnx::Node& node,
                                              ShapesOnDemand& shapes) {
   Site site(node, shapes);
@@ -461,12 +463,12 @@ std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering&
   return replacement;
 }
 
-/// Returns whether a lowering is called for a node.
+/// Returns whether a lowering applies to a node: it has the operator and the refused form.
 bool is_for(const Lowering& lowering, const onnx::Node& node) {
   return lowering.is_for(node) && (lowering.is_refused == nullptr || lowering.is_refused(node));
 }
 
-/// Replaces or completes a node with a body, see Replacement::edit. Returns true.
+/// Applies Replacement::edit, which replaces or completes a node with a body, and records the rewrite. Returns true.
 bool edit_node(Rewriter& rewriter, onnx::Node& node, const Replacement& replacement) {
   Rewriter::Subject subject{.nodes = {ref_of(node)}};
   if (!replacement.keeps_node) {
@@ -482,7 +484,8 @@ bool edit_node(Rewriter& rewriter, onnx::Node& node, const Replacement& replacem
   return true;
 }
 
-/// Lowers a node, and returns whether it did. `rejected` holds the outputs of nodes that must not be tried again.
+/// Replaces a node by the first lowering in `all` that applies, and returns whether it was replaced. If the proof of
+/// the replacement fails, adds the name of the node's first output to `rejected`, and later calls skip the node.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
   if (node.used_outputs().empty()) return false;
@@ -523,8 +526,8 @@ bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& 
   return false;
 }
 
-/// Lowers nodes with bodies, inner ones before outer ones: copies of a body take the place of the nodes in it. Returns
-/// whether there were any.
+/// Lowers nodes with bodies, inner nodes before outer nodes, because copying an outer body replaces the nodes in it.
+/// Returns whether any node was lowered.
 bool lower_nodes_with_bodies(Rewriter& rewriter, Names& rejected) {
   bool lowered = false;
   const std::vector<onnx::Graph*> graphs = rewriter.graphs();

@@ -8,9 +8,9 @@
 
 namespace graft::passes {
 
-/// Returns the inputs whose elements a node moves or selects, so that a function of single elements, which increases
-/// where the node takes maxima, may be computed before the node. Returns an empty list for any other node. The value of
-/// a Pad that is constant, its input 2, is not among them.
+/// Returns the indices of the inputs whose elements a node copies, reorders or selects (as Transpose or MaxPool does),
+/// or an empty list for any other node. A monotonically increasing function of single elements, such as dequantization,
+/// gives the same result before and after such a node. The fill value of a Pad (input 2) is not listed.
 [[nodiscard]] std::vector<std::size_t> moved_inputs(const onnx::Node& node);
 
 }  // namespace graft::passes

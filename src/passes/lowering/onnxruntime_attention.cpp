@@ -30,7 +30,7 @@
 namespace graft::passes {
 namespace {
 
-/// A size that an input must have along one axis.
+/// The required size of an input along one axis; any size if `size` is empty. If `may_be_one`, 1 is accepted too.
 struct WantedSize {
   std::string_view name;  ///< The word for the size in messages where it is unknown.
   std::optional<std::int64_t> size;
@@ -44,14 +44,15 @@ struct WantedSize {
 
 using WantedSizes = std::vector<WantedSize>;
 
-/// Returns the sum, or nothing if a number is unknown or the sum exceeds 64 bits.
+/// Returns the sum, or nothing if an operand is unknown or the sum exceeds 64 bits.
 std::optional<std::int64_t> sum_of(std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
   std::int64_t sum = 0;
   return a && b && !__builtin_add_overflow(*a, *b, &sum) ? std::optional(sum) : std::nullopt;
 }
 
-/// Writes the rotation of `x` by positions: [batch, length, heads, size] if `heads_axis` is 2, [batch, heads, length,
-/// size] if it is 1. cos and sin are [batch or 1, length, half of the rotated size]. Returns the name of the result.
+/// Writes nodes that apply a rotary embedding to `x`, and returns the name of the result. `x` is [batch, length, heads,
+/// size] if `heads_axis` is 2, [batch, heads, length, size] if it is 1. The first `rotated` elements of each head are
+/// rotated (all of them if `is_whole`). `cos` and `sin` are [batch or 1, length, rotated / 2].
 std::string rotate(Replacement& result, const std::string& name, const std::string& x, const std::string& cos,
                    const std::string& sin, int heads_axis, std::int64_t rotated, bool is_whole, bool is_interleaved) {
   const auto line = [&](const std::string& output, const std::string& computation) {
@@ -99,15 +100,15 @@ std::string rotate(Replacement& result, const std::string& name, const std::stri
   return is_whole ? turned : line("all", fmt::format("Concat<axis=-1>({}, {}_staying)", turned, name));
 }
 
-/// Queries, keys and values of each head, [batch, heads, length, size], by name.
+/// The names of the query, key and value tensors, each [batch, heads, length, size].
 struct HeadTensors {
   std::string query, key, value;
 };
 
-/// Writes attention from queries, keys and values of each head to output 0, in the type of input 0.
+/// Writes the nodes of the attention operators of ONNX Runtime. Output y0 has the type of the input `typed`.
 class HeadsWriter {
  public:
-  /// `typed` is an input that has the type of the results.
+  /// `typed` is the index of an input that has the type of the results.
   explicit HeadsWriter(Site& site, std::size_t typed = 0) : site_(site), node_(site.node()), type_(site.type(typed)) {}
 
   std::optional<Replacement> write_packed();
@@ -116,16 +117,18 @@ class HeadsWriter {
   std::optional<Replacement> write_group_query();
 
  private:
-  /// The optional inputs of an operator whose weights are packed in one matrix.
+  /// The indices of the optional inputs of Attention and QAttention.
   struct PackedInputs {
     std::size_t mask = 0;
     std::size_t past = 0;
     std::size_t bias = 0;  ///< The number of an input that is added to the scores.
   };
-  /// Writes attention from `all`, which holds queries, keys and values next to each other.
+  /// Writes attention for `all`, a tensor that holds query, key and value of these widths concatenated along the last
+  /// axis. Returns nothing, after site.no(), if it cannot be written.
   std::optional<Replacement> write_projected(const std::string& all, const std::vector<std::int64_t>& sizes,
                                              const PackedInputs& inputs);
-  /// Returns the widths of queries, keys and values; nothing, after site.no(), if they are not known or do not fit.
+  /// Returns the widths of query, key and value along the last axis of the projected tensor. Returns nothing, after
+  /// site.no(), if they are unknown or invalid.
   std::optional<std::vector<std::int64_t>> packed_sizes();
 
   std::string line(const std::string& output, const std::string& computation) {
@@ -133,14 +136,16 @@ class HeadsWriter {
     return output;
   }
 
-  /// Returns [batch, length, heads * size] as [batch, heads, length, size].
+  /// Writes nodes that change `x` from [batch, length, heads * size] to [batch, heads, length, size], and returns the
+  /// name of the result.
   std::string apart(const std::string& name, const std::string& x, std::int64_t heads) {
     const std::string shape = result_.ints(fmt::format("apart_{}", heads), {0, 0, heads, -1});
     const std::string rows = line(name + "_rows", fmt::format("Reshape({}, {})", x, shape));
     return line(name + "_heads", fmt::format("Transpose<perm=[0, 2, 1, 3]>({})", rows));
   }
 
-  /// Returns the names of the three parts of a tensor along its last axis.
+  /// Writes a Split of `x` along its last axis into query, key and value of these sizes, and returns their names, each
+  /// with `suffix` appended.
   HeadTensors split(const std::string& x, const std::string& suffix, const std::vector<std::int64_t>& sizes) {
     HeadTensors parts{"q" + suffix, "k" + suffix, "v" + suffix};
     result_.line(fmt::format("{}, {}, {} = Split<axis=-1>({}, {})", parts.query, parts.key, parts.value, x,
@@ -148,18 +153,19 @@ class HeadsWriter {
     return parts;
   }
 
-  /// Adds a mask to the scores.
+  /// Registers a tensor, by name, that write_core() adds to the scores.
   void add_mask(const std::string& name) { masks_.push_back(name); }
 
-  /// Returns the number, or half of the lowest one of the type if that is greater: scores may be added to it, and the
-  /// sum stays finite.
+  /// Returns `value`, but at least half of the lowest number of the type, so that the sum of two such values and scores
+  /// stays finite.
   [[nodiscard]] double limited(double value) const {
     constexpr double half_of_lowest_f16 = -32752;
     constexpr double half_of_lowest = -1.6e38;  // of bf16 and of f32
     return std::max(value, type_ == onnx::ElementType::f16 ? half_of_lowest_f16 : half_of_lowest);
   }
 
-  /// Adds (1 - mask) * mask_filter_value for a mask of 0 and 1, which `axes` bring to rank 4.
+  /// Writes a mask for the scores, 0 where `mask` is 1 and the attribute mask_filter_value where it is 0, and registers
+  /// it. The mask is unsqueezed at `axes` to rank 4, unless `axes` is empty.
   void add_padding(const std::string& mask, const std::vector<std::int64_t>& axes) {
     const double filter = limited(node_.float_or("mask_filter_value", -10000));
     line("shown", fmt::format("Cast<to=bool>({})", mask));
@@ -171,7 +177,9 @@ class HeadsWriter {
                  : line("padding_of_heads", fmt::format("Unsqueeze(padding, {})", result_.ints("to_heads", axes))));
   }
 
-  /// Writes [batch, keys], true where the number of the key is below the length in [batch].
+  /// Writes a boolean tensor [batch, keys] that is true where the index of the key is less than the length of its
+  /// sequence, and returns its name. `lengths` is the name of a tensor [batch], `key` of a tensor [batch, heads, keys,
+  /// size].
   std::string keys_below(const std::string& name, const std::string& lengths, const std::string& key) {
     const std::string count = line(name + "_count", fmt::format("Shape<start=2, end=3>({})", key));
     const std::string scalar =
@@ -195,33 +203,38 @@ class HeadsWriter {
     masks_.back() = line("hidden_or_padded", fmt::format("Max(hidden_and_padded, {})", least));
   }
 
-  /// The sizes to which the shapes of masks, of a bias and of past tensors must fit.
+  /// The known sizes with which the shapes of masks, biases and past tensors are checked.
   struct Sizes {
     std::optional<std::int64_t> batch = {}, heads = {}, queries = {}, keys = {}, head_size = {};
   };
 
-  /// Returns whether an input is absent, or has a shape that may be `wanted`. Otherwise throws Error, or stores the
-  /// reason if the node is in a body, which may never run.
+  /// Returns whether an input is absent or its known sizes do not contradict `wanted`. Otherwise throws Error or, if
+  /// the node is in a body, which may never run, stores the reason and returns false. `name` is the input's name in
+  /// messages.
   bool fits(std::size_t input, std::string_view name, const WantedSizes& wanted);
   bool does_mask_fit(std::size_t input, std::string_view name, const Sizes& sizes);
   bool does_bias_of_scores_fit(std::size_t input, const Sizes& sizes);
 
-  /// Adds the mask that is input `input`, in one of the forms that ONNX Runtime has. Returns whether it could.
+  /// Registers the mask in input `input`, which may be a padding mask of rank 2 or 3 or the sequence lengths (rank 1).
+  /// Returns false, after site.no(), if it has another form. `name` is its name in messages, `key` the key tensor
+  /// [batch, heads, keys, size].
   bool add_mask_input(std::size_t input, const std::string& name, const std::string& key);
 
-  /// Adds the tensor that is input `input` to the scores, if it is present.
+  /// Registers input `input`, if it is present, as a tensor that is added to the scores.
   void add_bias_input(std::size_t input) {
     if (site_.has_input(input)) add_mask(fmt::format("x{}", input));
   }
 
-  /// Returns the factor of the scores, or nothing if the size of the heads is needed for it and unknown.
+  /// Returns the factor of the scores: the attribute `scale`, or 1 / sqrt(head_size) if it is absent or 0. Returns
+  /// nothing if that size is needed and unknown.
   [[nodiscard]] std::optional<double> scale(std::optional<std::int64_t> head_size) const {
     if (const double given = node_.float_or("scale", 0); given != 0) return given;
     if (!head_size || *head_size < 1) return std::nullopt;
     return 1 / std::sqrt(static_cast<double>(*head_size));
   }
 
-  /// Writes the products and Softmax, and output 0.
+  /// Writes the attention itself: scores, softcap, the registered masks, Softmax, the product with the values, and
+  /// output y0 as [batch, length, heads * size].
   void write_core(const HeadTensors& heads, double scale) {
     const std::string factor = result_.number("factor", scale, type_);
     line("q_scaled", fmt::format("Mul({}, {})", heads.query, factor));

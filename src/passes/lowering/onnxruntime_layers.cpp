@@ -23,7 +23,8 @@
 namespace graft::passes {
 namespace {
 
-/// Writes lines that compute the exact GELU of `x`, in f32. Returns the computation of the result.
+/// Writes lines that compute the exact GELU of the f32 tensor `x`, except for the last operation, which is returned as
+/// text ("Mul(double, half)").
 std::string gelu_of(Replacement& result, const std::string& x) {
   result.line(fmt::format("scaled = Mul({}, {})", x, result.number("root", 0.70710678118654752)));
   result.line("erf = Erf(scaled)");
@@ -32,7 +33,8 @@ std::string gelu_of(Replacement& result, const std::string& x) {
   return fmt::format("Mul(double, {})", result.number("half", 0.5));
 }
 
-/// Writes lines that compute the GELU of `x` with Tanh, in f32. Returns the computation of the result.
+/// Writes lines that compute the tanh approximation of GELU of the f32 tensor `x`, except for the last operation, which
+/// is returned as text.
 std::string fast_gelu_of(Replacement& result, const std::string& x) {
   result.line(fmt::format("square = Mul({0}, {0})", x));
   result.line(fmt::format("bent = Mul(square, {})", result.number("cubic", 0.035677408136300125)));
@@ -44,8 +46,8 @@ std::string fast_gelu_of(Replacement& result, const std::string& x) {
   return fmt::format("Mul(double, {})", result.number("half", 0.5));
 }
 
-/// Returns the computation of an activation of `x`, whose type is `type`, or nothing if it has none of this name.
-/// `parameter(i, otherwise)` returns its i-th parameter.
+/// Returns, as text, the operator call that computes the activation `name` of `x`, whose type is `type`, or nothing if
+/// the name is unknown. parameter(i, otherwise) returns the i-th activation parameter, or `otherwise` if it is absent.
 template <class Parameter>
 std::optional<std::string> activation_of(Replacement& result, const std::string& name, const std::string& x,
                                          onnx::ElementType type, const Parameter& parameter) {
@@ -67,8 +69,9 @@ std::optional<std::string> activation_of(Replacement& result, const std::string&
   return std::nullopt;
 }
 
-/// Returns a matrix with its axes swapped as the attributes trans<side> and transBatch<side> of a FusedMatMul say, by
-/// its name; nothing if the rank, on which that depends, is not known.
+/// Writes the Transpose of an input of FusedMatMul according to its attributes trans<side> and transBatch<side> (`side`
+/// is A or B), and returns the name of the result, or of the input if nothing is transposed. Returns nothing if the
+/// rank is needed and unknown.
 std::optional<std::string> turned(Site& site, Replacement& result, std::size_t input, const std::string& side) {
   std::string x = fmt::format("x{}", input);
   const bool last = site.node().int_or("trans" + side, 0) != 0;
@@ -86,7 +89,8 @@ std::optional<std::string> turned(Site& site, Replacement& result, std::size_t i
   return x + "_turned";
 }
 
-/// Returns the `count` numbers of `bits` bits that each row of bytes holds, lowest bits first.
+/// Returns the first `count` numbers of each of `rows` rows of packed bytes. A byte holds 8 / `bits` numbers, the
+/// lowest bits first.
 std::vector<std::int64_t> unpacked(const std::vector<std::int64_t>& bytes, std::int64_t rows, std::int64_t count,
                                    std::int64_t bits) {
   std::vector<std::int64_t> numbers;

@@ -21,7 +21,8 @@ std::string epsilon_of(const Site& site, float otherwise) {
   return fmt::format("{:#.9g}", site.node().float_or("epsilon", otherwise));
 }
 
-/// Writes the line of a LayerNormalization over the last axis, from f32 to output 0 in the type of input `like`.
+/// Writes the line that computes output y0 as LayerNormalization of the f32 tensor `x` over the last axis, cast to the
+/// type of input `like`. `scale` and `bias` are input indices; the bias may be absent.
 void write_layer_normalization(Site& site, Replacement& result, const std::string& x, std::size_t scale,
                                std::size_t bias, std::size_t like) {
   const onnx::ElementType type = site.type(like);
@@ -30,8 +31,8 @@ void write_layer_normalization(Site& site, Replacement& result, const std::strin
   result.give("y0", type, fmt::format("LayerNormalization<axis=-1, epsilon={}>({})", epsilon_of(site, 1e-12F), inputs));
 }
 
-/// Writes the sum of two inputs and an optional bias in f32, and gives it as output 3 if that is used. Returns the name
-/// of the sum; nothing if the node cannot be lowered.
+/// Writes the f32 sum of inputs 0 and 1 and of input `bias` if it is present, also as output 3 if that is used, and
+/// returns its name. Returns nothing, after site.no(), if the node cannot be lowered.
 std::optional<std::string> sum_with_skip(Site& site, Replacement& result, std::size_t bias) {
   if (!site.is_real(0)) return site.no_type(0);
   for (const auto& [output, name] : {std::pair{1, "mean"}, std::pair{2, "inv_std_var"}}) {

@@ -17,7 +17,8 @@
 namespace graft::passes {
 namespace {
 
-/// Writes `real`, the Softmax of x. Before opset 13 all axes from `axis` on are one. Returns whether it could.
+/// Writes `real`, the Softmax of `x`. Before opset 13, all axes from `axis` on are normalized together. Returns false,
+/// after site.no(), if the rank is needed and unknown.
 bool write_softmax(Replacement& result, Site& site, const std::string& x) {
   const onnx::Node& node = site.node();
   const std::int64_t axis = node.int_or("axis", -1);
@@ -44,7 +45,8 @@ bool write_softmax(Replacement& result, Site& site, const std::string& x) {
   return true;
 }
 
-/// Writes `real`, the AveragePool of x. Returns whether it could.
+/// Writes `real`, the AveragePool of `x` with the attributes of the node. Returns false, after site.no(), if it cannot
+/// be written.
 bool write_average_pool(Replacement& result, Site& site, const std::string& x) {
   const onnx::Node& node = site.node();
   std::string attributes;

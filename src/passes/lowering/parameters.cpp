@@ -22,8 +22,8 @@ constexpr std::string_view all_letters = "abcdefghijklmnopqrstuvwxyz";
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 
-/// Returns the right side of an equation that does not write it: the letters that occur once, in the order of their
-/// codes, after the axes of an ellipsis.
+/// Returns the output subscripts of an Einsum equation without "->": an ellipsis, if the operands have one, followed by
+/// the letters that occur exactly once, in the order of their character codes.
 std::string implied_result(const std::string& operands) {
   std::map<char, int> counts;
   for (const char c : operands) {

@@ -21,7 +21,7 @@
 namespace graft::passes {
 namespace {
 
-/// Returns whether the first `count` inputs of the node are present. Stores the reason if they are not.
+/// Returns whether inputs 0 to `count` - 1 of the node are present. Otherwise stores the reason.
 bool has_inputs(Site& site, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (site.has_input(i)) continue;
@@ -37,7 +37,8 @@ bool has_rank(Site& site, std::size_t input, std::size_t rank) {
   return shape != nullptr && shape->size() == rank;
 }
 
-/// The attributes that MMCVRoiAlign and MMCVMultiLevelRoiAlign share, as text for RoiAlign.
+/// Returns the attributes of the RoiAlign that replaces an MMCVRoiAlign or one level of an MMCVMultiLevelRoiAlign, as
+/// text.
 std::string region_attributes(const onnx::Node& node, bool is_aligned, std::int64_t samples, double scale) {
   return fmt::format(
       "coordinate_transformation_mode=\"{}\", mode=\"avg\", output_height={}, output_width={}, sampling_ratio={}, "
@@ -46,7 +47,8 @@ std::string region_attributes(const onnx::Node& node, bool is_aligned, std::int6
       samples, real_text(scale));
 }
 
-/// Writes lines that split regions with the columns item, x1, y1, x2, y2 into `items`, in i64, and `corners`.
+/// Writes lines that split regions, [n, 5] with the columns item, x1, y1, x2, y2, into `items`, i64 [n], and `corners`,
+/// [n, 4].
 void split_regions(Replacement& result, const std::string& regions) {
   result.line(fmt::format("item, corners = Split<axis=1>({}, {})", regions, result.ints("columns", {1, 4})));
   result.line(fmt::format("item_of_region = Squeeze(item, {})", result.ints("last", {1})));

@@ -27,8 +27,8 @@
 namespace graft::passes {
 namespace {
 
-/// Returns how many places of each window lie in the image, or in the image and its padding, by which a mean is
-/// divided.
+/// Returns the divisor of each window of an AveragePool, windows in row-major order: the number of window elements
+/// inside the image, or inside image and padding if `with_padding`. `sizes` are those of the image.
 std::vector<double> counts_of(const std::vector<Window>& windows, const std::vector<std::int64_t>& sizes,
                               bool with_padding) {
   std::vector<std::vector<double>> along;
@@ -64,10 +64,11 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Returns the sizes for the attribute of a pooling, as text.
+/// Returns a list of sizes as text for an attribute: "[2, 2]".
 std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
-/// Returns the windows of a pool of f32, f16 or bf16 elements, or nothing if the pool cannot be lowered.
+/// Returns the windows of a pool along its spatial axes. Returns nothing, after site.no(), if the input is not f32, f16
+/// or bf16 of known rank, or if the windows are unknown.
 std::optional<std::vector<Window>> pool_windows(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
@@ -77,7 +78,7 @@ std::optional<std::vector<Window>> pool_windows(Site& site) {
   return windows_of(site, *kernel);
 }
 
-/// Adds the powers of the magnitudes of a tensor in f32, and returns their name.
+/// Writes the f32 tensor |x|^p, and returns its name.
 std::string add_powers(Replacement& result, const std::string& x, std::int64_t p) {
   if (p == 2) {
     result.line(fmt::format("powers = Mul({0}, {0})", x));
@@ -91,13 +92,13 @@ std::string add_powers(Replacement& result, const std::string& x, std::int64_t p
   return "powers";
 }
 
-/// Returns the computation of the root of a sum of powers with p above 1, for Replacement::give.
+/// Returns, as text, the operator call that computes the p-th root of `sum`, for Replacement::give.
 std::string root_of(Replacement& result, const std::string& sum, std::int64_t p) {
   if (p == 2) return fmt::format("Sqrt({})", sum);
   return fmt::format("Pow({}, {})", sum, result.constant("root", f32_tensor({}, {1.0 / static_cast<double>(p)})));
 }
 
-/// Adds a Pad of `x` with `filling` by the padding of the windows, and returns the name of the padded tensor.
+/// Writes a Pad of `x` by the padding of the windows, filled with `filling`, and returns the name of the result.
 std::string add_pad(Replacement& result, const std::string& x, const std::vector<Window>& windows, double filling) {
   const std::size_t rank = windows.size() + 2;
   std::vector<std::int64_t> pads(2 * rank, 0);
@@ -110,7 +111,8 @@ std::string add_pad(Replacement& result, const std::string& x, const std::vector
   return "padded";
 }
 
-/// Adds a strided Slice of `x` for each position in the windows, and returns their names.
+/// Writes one strided Slice of `x` for each position within the window, and returns their names in row-major order.
+/// Each Slice holds the element at that position of all windows.
 std::vector<std::string> add_slices(Replacement& result, const std::string& x, const std::vector<Window>& windows) {
   std::vector<std::int64_t> along;
   std::vector<std::int64_t> strides;
@@ -143,8 +145,8 @@ bool is_padded(const std::vector<Window>& windows) {
                      [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
 }
 
-/// Adds the number of positions by which the sum of each window is divided, and returns its name. Returns nothing,
-/// after site.no(), if it cannot be computed.
+/// Writes the constant by which the sums of windows are divided, and returns its name. Returns nothing, after
+/// site.no(), if it depends on a dynamic size or a window lies entirely in the padding.
 std::optional<std::string> add_divisor(Replacement& result, Site& site, const std::vector<Window>& windows) {
   const bool with_padding = site.node().int_or("count_include_pad", 0) != 0;
   const bool goes_beyond = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.beyond != 0; });
@@ -162,14 +164,16 @@ std::optional<std::string> add_divisor(Replacement& result, Site& site, const st
   return result.constant("places", f32_tensor(table, counts));
 }
 
-/// The elements that the windows read, row by row: a window has one row.
+/// The image elements that the windows of a MaxPool read: one row per window, row-major, with one entry per window
+/// position.
 struct WindowElements {
   std::vector<std::int64_t> positions;  ///< The positions in memory.
   std::vector<std::int64_t> indices;    ///< The positions as the output Indices counts them.
 };
 
-/// Returns the elements of all windows, `outer` of them along each axis. A place in the padding has the first element
-/// of its window. Returns nothing if a window lies entirely in the padding.
+/// Returns the elements of all windows, of which there are outer[i] along spatial axis i of an image of `sizes`. A
+/// position in the padding is replaced by the first element of its window inside the image. Returns nothing if a window
+/// lies entirely in the padding.
 std::optional<WindowElements> window_elements(const std::vector<Window>& windows,
                                               const std::vector<std::int64_t>& outer,
                                               const std::vector<std::int64_t>& sizes, bool is_column_major) {
@@ -207,8 +211,8 @@ std::optional<WindowElements> window_elements(const std::vector<Window>& windows
   return is_empty ? std::nullopt : std::optional(std::move(elements));
 }
 
-/// Adds to `within`, the indices in an image, those of the first elements of the images, and returns the name of the
-/// sum.
+/// Writes nodes that add the index of the first element of each image (one per batch item and channel) to `within`,
+/// indices inside an image, and returns the name of the sum.
 std::string add_begins_of_images(Replacement& result, const std::string& within, std::int64_t channels,
                                  std::int64_t pixels) {
   result.line("batch = Shape<start=0, end=1>(x0)");

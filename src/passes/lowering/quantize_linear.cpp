@@ -35,7 +35,7 @@ namespace {
 using Numbers = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
 
-/// The first operator set in which QuantizeLinear and DequantizeLinear take scales in f16 and bf16.
+/// The lowest opset in which QuantizeLinear and DequantizeLinear accept f16 and bf16 scales.
 constexpr std::int64_t opset_of_16_bit_scales = 19;
 
 constexpr std::string_view definition = "by definition: the formula of ONNX, with the same rounding";
@@ -51,7 +51,7 @@ bool have_same_value(const onnx::Value* a, const onnx::Value* b) {
   return x && y && x->same_as(*y);
 }
 
-/// Returns the number of elements of a scale; nothing if it is unknown.
+/// Returns the number of elements of a scale, or nothing if its shape is unknown.
 std::optional<std::int64_t> count_of(const onnx::Value* scale) {
   if (scale == nullptr || !scale->shape || !onnx::has_known_sizes(*scale)) return std::nullopt;
   std::int64_t count = 1;
@@ -64,7 +64,7 @@ bool has_one_scale(const onnx::Node& node) {
   return count_of(node.input(1)) == 1 && (node.input(2) == nullptr || count_of(node.input(2)) == 1);
 }
 
-/// Returns the zero points of a node, {0} if it has none, or nothing if they are computed.
+/// Returns the zero points of a node, {0} if the node has no such input, or nothing if they are not constant.
 std::optional<Integers> zeros_of(const onnx::Node& node) {
   return node.input(2) == nullptr ? Integers{0} : onnx::constant_ints(node.input(2));
 }
@@ -73,11 +73,12 @@ bool are_all(const Integers& values, std::int64_t value) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t each) { return each == value; });
 }
 
-/// The parameters of a QuantizeLinear or DequantizeLinear whose tensor is computed, as names in a Replacement.
+/// The layout of the scales and zero points of a QuantizeLinear or DequantizeLinear whose input is not a constant: one
+/// for the whole tensor, or one for each channel.
 class Parameters {
  public:
-  /// Returns nothing, after site.no(), if there is a scale for each block of elements, or for each channel of a tensor
-  /// of unknown rank. `node` is the node of the site, or one before it.
+  /// Reads the layout from a QuantizeLinear or DequantizeLinear. Returns nothing, after site.no(), if there is a scale
+  /// for each block of elements, or for each channel of a tensor of unknown rank.
   static std::optional<Parameters> of(Site& site, const onnx::Node& node) {
     Parameters parameters;
     if (node.int_or("block_size", 0) != 0) {
@@ -102,7 +103,8 @@ class Parameters {
     return parameters;
   }
 
-  /// Returns the name of a scale or a zero point in f32, in a shape that broadcasts to the tensor.
+  /// Writes nodes that convert a scale or a zero point, the tensor `name`, to f32 and to a shape that broadcasts to the
+  /// quantized tensor, and returns the name of the result. `value` supplies its type.
   [[nodiscard]] std::string in_f32(Replacement& result, const std::string& name, const onnx::Value& value) const {
     std::string real = result.in_f32(name, value.type.value_or(onnx::ElementType::f32));
     if (channels_.size() < 2) return real;
@@ -110,7 +112,8 @@ class Parameters {
     return name + "_channels";
   }
 
-  /// Returns the dimensions of `count` numbers, one for each channel, that broadcast to the tensor.
+  /// Returns the shape with which `count` numbers, one for each channel, broadcast to the quantized tensor; empty if
+  /// there is one scale for the whole tensor.
   [[nodiscard]] Integers dims_of(std::int64_t count) const {
     Integers dims = channels_;
     if (!dims.empty()) dims.front() = count;
@@ -125,7 +128,8 @@ onnx::ElementType type_of(const onnx::Value* value) {
   return value == nullptr ? onnx::ElementType::undefined : value->type.value_or(onnx::ElementType::undefined);
 }
 
-/// Returns the type of the integers of a QuantizeLinear or a DequantizeLinear.
+/// Returns the integer type of a QuantizeLinear (its output) or a DequantizeLinear (its input), or `undefined` if it is
+/// unknown.
 onnx::ElementType integers_of(const onnx::Node& node) {
   const onnx::Value* value = is_quantize(node) ? node.output() : node.input(0);
   const onnx::ElementType type = type_of(value);
@@ -134,8 +138,8 @@ onnx::ElementType integers_of(const onnx::Node& node) {
   return node.input(2) == nullptr ? onnx::ElementType::u8 : type_of(node.input(2));
 }
 
-/// Returns the type of the real numbers that a DequantizeLinear returns. Nothing infers it for operators of ONNX
-/// Runtime.
+/// Returns the floating-point type of the result of a DequantizeLinear: its declared type or, for operators of ONNX
+/// Runtime, whose types are not inferred, the type of the scale.
 onnx::ElementType real_type_of(const onnx::Node& dequantize) {
   const onnx::ElementType type = type_of(dequantize.output());
   return type == onnx::ElementType::undefined ? type_of(dequantize.input(1)) : type;
@@ -145,7 +149,8 @@ bool is_real(onnx::ElementType type) {
   return type == onnx::ElementType::f32 || type == onnx::ElementType::f16 || type == onnx::ElementType::bf16;
 }
 
-/// Returns, for each element of a constant, the index of its scale; nothing if the scales do not fit the constant.
+/// Returns, for each element of a constant of shape `dims` in row-major order, the index of its scale. Returns nothing
+/// if the shape of the scales is unknown or does not match the constant.
 std::optional<std::vector<std::size_t>> scale_indices(const onnx::Node& node, const Integers& dims) {
   const onnx::Value* scale = node.input(1);
   const auto scales = count_of(scale);
@@ -172,7 +177,8 @@ std::optional<std::vector<std::size_t>> scale_indices(const onnx::Node& node, co
   return indices;
 }
 
-/// Dequantizes a constant: in i8 with the zero point 0 if its differences from the zero points fit, else in advance.
+/// Returns the replacement of a DequantizeLinear of a constant: a DequantizeLinear from i8 with zero point 0 if all
+/// elements minus their zero points fit i8, otherwise a floating-point constant or a Mul of one.
 std::optional<Replacement> dequantize_constant(Site& site) {
   const onnx::Node& node = site.node();
   const auto data = site.constant(0);
@@ -226,8 +232,8 @@ std::optional<Replacement> dequantize_constant(Site& site) {
   return result;
 }
 
-/// Returns the scales of a symmetric i8 pair that represents the whole range of a QuantizeLinear, or nothing if its
-/// parameters are computed or its integers have more than 8 bits.
+/// Returns the scales with which i8 with zero point 0 covers the whole range of a QuantizeLinear with these zero
+/// points. Returns nothing if its scales are not constant or its integers do not have 8 bits.
 std::optional<Numbers> symmetric_scales(const onnx::Node& quantize, const Integers& zeros) {
   constexpr double i8_highest = 127;
   const auto constant = quantize.input(1) == nullptr ? std::nullopt : quantize.input(1)->constant();
@@ -242,8 +248,9 @@ std::optional<Numbers> symmetric_scales(const onnx::Node& quantize, const Intege
   return symmetric;
 }
 
-/// Writes the limits of the integers of a QuantizeLinear, which i8 with the zero point 0 and a larger scale does not
-/// have: quantizers leave out a Relu before a zero point at the lower end. Returns the name of the limited values.
+/// Writes nodes that limit x to the range that the original integer type can represent, and returns the name of the
+/// result. This is needed because i8 with zero point 0 and a larger scale also represents values outside this range;
+/// quantizers rely on it and omit, for example, a Relu before a zero point at the lower limit.
 std::string write_limits(Replacement& result, const Parameters& parameters, const onnx::Node& quantize,
                          const Integers& zeros) {
   const onnx::ElementType type = type_of(quantize.input(0));
@@ -268,7 +275,8 @@ std::string write_limits(Replacement& result, const Parameters& parameters, cons
   return "limited";
 }
 
-/// Writes a pair in i8 with the zero point 0, whose scales are `scale_before` and `scale_after`.
+/// Writes a QuantizeLinear of `x` to i8 with zero point 0 and the scale `scale_before`, and a DequantizeLinear to
+/// output y0 with the scale `scale_after`.
 void write_native_pair(Replacement& result, const onnx::Node& quantize, const std::string& x,
                        const std::string& scale_before, const std::string& scale_after) {
   const onnx::Value& scale = *quantize.input(1);
@@ -286,7 +294,8 @@ std::string scales_text(const Numbers& before, const Numbers& after) {
   return fmt::format("scales {:.4g} to {:.4g}", *low, *high);
 }
 
-/// Replaces a DequantizeLinear together with the QuantizeLinear before it.
+/// Returns the replacement of a DequantizeLinear together with the QuantizeLinear that computes its input, or nothing
+/// if there is no such pair or its types or parameters do not allow it.
 std::optional<Replacement> round_trip(Site& site) {
   const onnx::Node& node = site.node();
   onnx::Node* quantize = site.producer(0);
@@ -350,14 +359,16 @@ std::optional<Replacement> round_trip(Site& site) {
   return result;
 }
 
-/// Returns the node of the same graph that moves the elements of a node's input, or null.
+/// Returns the node of the same graph that computes input 0 of a node if it moves or selects elements (see
+/// moved_inputs), otherwise null.
 onnx::Node* movement_before(const onnx::Node& node) {
   const onnx::Value* value = node.input(0);
   onnx::Node* producer = value == nullptr || value->graph != node.graph ? nullptr : value->producer;
   return producer != nullptr && !moved_inputs(*producer).empty() ? producer : nullptr;
 }
 
-/// Returns a node that computes the same of `x` as `node` does of its input, or null.
+/// Returns another node in the same graph that reads `x` and has the operator, further inputs and types of `node`, or
+/// null if none exists.
 onnx::Node* find_same(const onnx::Node& node, const onnx::Value& x) {
   for (const onnx::Use& use : x.uses) {
     onnx::Node& other = *use.node;
@@ -372,8 +383,8 @@ onnx::Node* find_same(const onnx::Node& node, const onnx::Value& x) {
   return nullptr;
 }
 
-/// Moves a node before the movement that computes its input, onto each tensor that is moved. Keeps the name of the
-/// output.
+/// Exchanges a node with the node before it that moves elements (movement_before): the node is applied to each moved
+/// input instead of the result. The name of the output stays the same.
 void move_before(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   onnx::Node& movement = *node.input(0)->producer;
@@ -434,7 +445,8 @@ Replacement moved_before(const onnx::Node& node, const onnx::Node& movement) {
   return result;
 }
 
-/// Returns whether a DequantizeLinear, or a node that moves elements before one, reads a value.
+/// Returns whether a DequantizeLinear reads a value, directly or after nodes that only move elements (see
+/// moved_inputs).
 bool is_dequantized(const onnx::Value& value) {
   std::vector<const onnx::Value*> waiting{&value};
   std::unordered_set<const onnx::Node*> seen;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t exact_sum = std::int64_t{1} << 24;
 
-/// Returns the largest difference between an integer of 8 bits and its zero point.
+/// Returns an upper bound of |x - zero point| for an 8-bit input. `x` and `zero` are input indices.
 std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
   const bool is_signed = site.type(x) == onnx::ElementType::i8;
   if (!site.has_input(zero)) return is_signed ? 128 : 255;
@@ -37,9 +37,9 @@ std::int64_t largest(const Site& site, std::size_t x, std::size_t zero) {
   return std::max(high - *least, *most - low);
 }
 
-/// Returns the positions at which a sum of `inner` products is split, so that each part stays below 2^24 in each of
-/// `columns` sums: 0 first, `inner` last. `magnitude` returns the largest magnitude of one product. Returns nothing if
-/// a single product is too large.
+/// Returns the positions 0, ..., `inner` at which a sum of `inner` products must be split so that each partial sum of
+/// each of `columns` columns stays below 2^24 and is exact in f32. magnitude(position, column) returns the largest
+/// magnitude of one product. Returns nothing if a single product is too large.
 std::optional<std::vector<std::int64_t>> split_sums(
     std::int64_t inner, std::int64_t columns,
     const std::function<std::int64_t(std::int64_t position, std::int64_t column)>& magnitude) {
@@ -64,7 +64,9 @@ std::optional<std::vector<std::int64_t>> split_sums(
   return splits;
 }
 
-/// Returns the magnitude of an element of a constant of 8 bits minus its zero point, or nothing if they are computed.
+/// Returns a function that computes |element - zero point| of a constant 8-bit input from the row-major index of the
+/// element and the index of its channel. Returns nothing if the input or its zero points are not constant. `x` and
+/// `zero` are input indices.
 std::optional<std::function<std::int64_t(std::int64_t element, std::int64_t channel)>> magnitudes_of(const Site& site,
                                                                                                      std::size_t x,
                                                                                                      std::size_t zero) {
@@ -79,8 +81,9 @@ std::optional<std::function<std::int64_t(std::int64_t element, std::int64_t chan
   };
 }
 
-/// Writes the sum of the parts: of a slice of `left` along `left_axis` and a slice of `right` along `right_axis`, which
-/// `product` combines.
+/// Writes the sum of products over the ranges [splits[i], splits[i + 1]): slices of `left` along `left_axis` and of
+/// `right` along `right_axis`. `product` returns the operator call for the product of two slices. Without a split, the
+/// sum is f32, otherwise i32.
 Sums add_parts(Replacement& result, const std::vector<std::int64_t>& splits, const std::string& left, int left_axis,
                const std::string& right, int right_axis,
                const std::function<std::string(const std::string& left, const std::string& right)>& product) {
@@ -106,8 +109,8 @@ Sums add_parts(Replacement& result, const std::vector<std::int64_t>& splits, con
 
 constexpr std::size_t most_parts = 64;
 
-/// Returns a shape for one number per channel: [-1, 1, 1 ...] for the weights (axis 0), [1, -1, 1 ...] for the result
-/// (axis 1).
+/// Returns the shape that puts one number per channel on `axis` of a tensor of this rank: -1 on the axis and 1
+/// elsewhere.
 std::vector<std::int64_t> channels_at(std::size_t axis, std::size_t rank) {
   std::vector<std::int64_t> shape(rank, 1);
   if (axis < rank) shape[axis] = -1;
@@ -136,7 +139,8 @@ struct ConvolutionInputs {
   std::size_t w_zero;
 };
 
-/// Writes the sums of a convolution of integers. Returns nothing, after site.no(), if they may not be exact.
+/// Writes the integer sums of a convolution. Returns nothing, after site.no(), if they might not be exact or sizes are
+/// unknown.
 std::optional<Sums> convolve(Replacement& result, Site& site, const ConvolutionInputs& in) {
   const auto sizes = site.sizes(in.w);
   if (!sizes || sizes->size() < 3 || !is_8_bit(site.type(in.x)) || !is_8_bit(site.type(in.w))) {
@@ -173,14 +177,14 @@ std::optional<Sums> convolve(Replacement& result, Site& site, const ConvolutionI
   });
 }
 
-/// Returns the name of sums in f32, which rounds sums above 2^24 once.
+/// Returns the name of the sums in f32. Sums above 2^24, which are i32, are rounded once by a Cast.
 std::string real_sums(Replacement& result, const Sums& sums) {
   if (sums.is_real) return sums.name;
   result.line(fmt::format("real_sums = Cast<to=float>({})", sums.name));
   return "real_sums";
 }
 
-/// Returns whether the nodes that compute a floating-point tensor return integers only.
+/// Returns whether all elements of a floating-point tensor are known to be integers, from the nodes that compute it.
 bool is_whole(const onnx::Value* value) {
   if (value == nullptr) return false;
   if (const auto constant = value->constant()) {

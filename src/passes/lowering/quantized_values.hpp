@@ -15,35 +15,40 @@ namespace graft::passes {
   return type == onnx::ElementType::u8 || type == onnx::ElementType::i8;
 }
 
-/// Returns the name of an input of 8 bits minus its zero point, in f32. `per_channel` is the shape of a zero point for
-/// each channel.
+/// Writes nodes that compute an 8-bit input minus its zero point in f32, and returns the name of the result. `x` and
+/// `zero` are input indices. `per_channel` is the shape to which a 1-D zero point is reshaped; empty if there is one
+/// per tensor.
 std::string centered(Replacement& result, const Site& site, std::size_t x, std::size_t zero,
                      const std::vector<std::int64_t>& per_channel);
 
-/// Returns whether the options request i8 with the zero point 0. The lowerings of operators that compute with quantized
-/// integers then write QuantizeLinear and DequantizeLinear, which a later lowering changes to that form.
+/// Returns whether ConvertOptions::quantized is `symmetric`. Lowerings of quantized operators then write QuantizeLinear
+/// and DequantizeLinear nodes, which a later lowering changes to i8 with zero point 0.
 [[nodiscard]] bool is_symmetric(Site& site);
 
-/// Adds the nodes that dequantize an input, (x - zero point) * scale, and returns the name of their f32 result. `axis`
-/// is the axis of the scales.
+/// Writes nodes that compute (x - zero point) * scale of an input, and returns the name of the f32 result. `x`, `scale`
+/// and `zero` are input indices, and `axis` is the axis of the scales.
 std::string dequantized(Replacement& result, Site& site, std::size_t x, std::size_t scale, std::size_t zero,
                         int axis = 1);
 
-/// Writes lines that round x, add the zero point, limit the sum and cast it to the type `type`.
+/// Writes lines that compute `y`: round(x) plus the tensor `zero` (none if empty), clipped to the range of `type` and
+/// cast to it.
 void give_quantized(Replacement& result, const std::string& y, const std::string& x, const std::string& zero,
                     onnx::ElementType type);
 
-/// Writes output 0: the real numbers `y`, divided by a scale and rounded to integers of a type.
+/// Writes output y0, the f32 tensor `y` quantized to `type`: divided by the scale, rounded, and shifted by the zero
+/// point. `scale` and `zero` are input indices; the zero point may be absent.
 void give_steps(Replacement& result, Site& site, const std::string& y, std::size_t scale, std::size_t zero,
                 onnx::ElementType type);
 
-/// The sums of a product of integers: in f32, or in i32 if the product is split.
+/// The name of the sums of a product of integer tensors. `is_real`: the sums are f32; otherwise they are i32, because
+/// the product was split.
 struct Sums {
   std::string name;
   bool is_real = false;
 };
 
-/// The inputs of a product of integer matrices.
+/// The input indices of a product of integer matrices a and b and of their zero points, and whether a and b are
+/// transposed.
 struct MatrixInputs {
   std::size_t a = 0;
   std::size_t a_zero = 0;
@@ -53,16 +58,18 @@ struct MatrixInputs {
   bool transposes_b = false;
 };
 
-/// Writes the sums of a product of integer matrices. Returns nothing, after site.no(), if they may not be exact.
+/// Writes the sums of a product of integer matrices. Returns nothing, after site.no(), if they might not be exact.
 std::optional<Sums> multiply(Replacement& result, Site& site, const MatrixInputs& in);
 
-/// The inputs that are scales of a product: scale a times scale b divided by scale y, or without y the product.
+/// The input indices of the scales of a product of a and b. The factor of its integer sums is scale a * scale b / scale
+/// y, or scale a * scale b if `y` is 0.
 struct ScaleInputs {
   std::size_t a = 0;
   std::size_t b = 0;
   std::size_t y = 0;
 };
-/// Returns the name of the factor of integer sums. `per_channel` is its shape if b has a scale for each channel.
+/// Writes the f32 factor of integer sums, and returns its name. `per_channel` is the shape to which the factor is
+/// reshaped if b has a scale for each channel.
 std::string scale_factor(Replacement& result, const Site& site, const ScaleInputs& in,
                          const std::vector<std::int64_t>& per_channel);
 
@@ -70,7 +77,7 @@ struct IntegerRange {
   std::int64_t low = 0;
   std::int64_t high = 0;
 };
-/// Returns the integers that a type of at most 16 bits has. Other types have the range 0 to 0.
+/// Returns the range of an integer type of at most 16 bits, or the range 0 to 0 for any other type.
 [[nodiscard]] IntegerRange range_of(onnx::ElementType type);
 
 }  // namespace graft::passes

@@ -17,7 +17,8 @@
 namespace graft::passes {
 namespace {
 
-/// Returns "<hidden_size=4, ...>" with all attributes but one, or nothing where the node has no other attribute.
+/// Returns all attributes of a recurrent node except `without` as text, "<hidden_size=4, ...>", or an empty string if
+/// no other attribute exists.
 std::string recurrent_text(const onnx::Node& node, std::string_view without) {
   std::vector<std::string> texts;
   for (const auto& [name, attribute] : node.attributes) {
@@ -26,8 +27,8 @@ std::string recurrent_text(const onnx::Node& node, std::string_view without) {
   return texts.empty() ? "" : fmt::format("<{}>", fmt::join(texts, ", "));
 }
 
-/// Returns why 1 minus the result of the gates' activation is not the activation of the negated number, or an empty
-/// string.
+/// Returns an empty string if the gate activation f of an LSTM satisfies 1 - f(x) = f(-x), which the lowering of
+/// input_forget needs; otherwise why it does not.
 std::string gates_obstacle(const onnx::Node& lstm) {
   const onnx::NodeAttribute* given = lstm.attribute("activations");
   const auto* activations = given == nullptr ? nullptr : given->get<std::vector<std::string>>();

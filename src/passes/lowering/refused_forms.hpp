@@ -10,7 +10,7 @@
 
 namespace graft::passes {
 
-/// The largest K with which TensorRT's builder accepts a TopK.
+/// The largest K that TensorRT's builder accepts for a TopK.
 inline constexpr std::int64_t largest_k = 3840;
 
 /// Returns whether the K of a TopK is a constant above largest_k.
@@ -21,32 +21,33 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool keeps_aspect_ratio(const onnx::Node& resize);
 /// Returns whether the coordinate_transformation_mode of a Resize is tf_crop_and_resize or half_pixel_symmetric.
 [[nodiscard]] bool has_refused_coordinates(const onnx::Node& resize);
-/// Returns whether a Resize has one of the three forms above.
+/// Returns whether has_antialias, keeps_aspect_ratio or has_refused_coordinates returns true for a Resize.
 [[nodiscard]] bool is_refused_resize(const onnx::Node& resize);
 /// Returns whether a pooling has a dilation other than 1.
 [[nodiscard]] bool has_dilations(const onnx::Node& pooling);
 /// Returns whether the output Indices of a MaxPool is used.
 [[nodiscard]] bool returns_indices(const onnx::Node& max_pool);
-/// Returns whether an LpPool computes another norm than those with p = 1 and p = 2.
+/// Returns whether an LpPool has a p other than 1 and 2.
 [[nodiscard]] bool has_other_norm(const onnx::Node& lp_pool);
 /// Returns whether more than the first output of an Attention is used.
 [[nodiscard]] bool returns_more_than_attention(const onnx::Node& attention);
 /// Returns whether an Attention has the attribute softmax_precision.
 [[nodiscard]] bool has_softmax_precision(const onnx::Node& attention);
-/// Returns whether a MultiHeadAttention has a scale that is 0, which ONNX Runtime takes for an absent one, or negative.
-/// TensorRT multiplies queries and keys by the square root of the scale.
+/// Returns whether a MultiHeadAttention has a scale of 0, which ONNX Runtime treats as absent, or a negative scale.
+/// TensorRT multiplies queries and keys by the square root of the scale, which does not exist or is wrong for these
+/// values.
 [[nodiscard]] bool has_scale_without_root(const onnx::Node& multi_head_attention);
 /// Returns whether a MultiHeadAttention has the attribute mask_filter_value, which TensorRT refuses.
 [[nodiscard]] bool has_mask_filter_value(const onnx::Node& multi_head_attention);
 /// Returns whether an LSTM, a GRU or an RNN has the batch before time (layout = 1).
 [[nodiscard]] bool is_batch_first(const onnx::Node& recurrent);
-/// Returns whether the forget gate of an LSTM is 1 minus its input gate (input_forget).
+/// Returns whether the attribute input_forget of an LSTM is 1, so that its forget gate is 1 minus its input gate.
 [[nodiscard]] bool couples_gates(const onnx::Node& lstm);
 /// Returns whether the output Mean or InvStdDev of a LayerNormalization is used.
 [[nodiscard]] bool returns_statistics(const onnx::Node& layer_normalization);
-/// Returns whether a ScatterND or ScatterElements combines the updates with the data.
+/// Returns whether a ScatterND or ScatterElements has a reduction other than "none".
 [[nodiscard]] bool has_reduction(const onnx::Node& scatter);
-/// Returns whether a MatMul multiplies a vector by more than one matrix.
+/// Returns whether a MatMul has a first input of rank 1 and a second input of rank above 2.
 [[nodiscard]] bool multiplies_vector_by_matrices(const onnx::Node& mat_mul);
 /// Returns whether a Mod of floating-point numbers has fmod = 0.
 [[nodiscard]] bool is_floored_real_mod(const onnx::Node& mod);
@@ -59,9 +60,9 @@ inline constexpr std::int64_t largest_k = 3840;
 /// Returns whether a ConvTranspose with these attributes has a stride and a dilation above 1.
 [[nodiscard]] bool is_strided_and_dilated(const std::vector<std::int64_t>& strides,
                                           const std::vector<std::int64_t>& dilations);
-/// Returns whether TensorRT refuses a QuantizeLinear or a DequantizeLinear, or reads its unsigned integers as signed
-/// ones: its integers are neither i8 nor i4, a zero point is not the constant 0, or it dequantizes a constant without
-/// axes or elements that are selected from a constant.
+/// Returns whether TensorRT refuses a QuantizeLinear or a DequantizeLinear, or reads its unsigned integers as signed:
+/// the integer type is neither i8 nor i4, a zero point is not the constant 0, or a DequantizeLinear reads a scalar
+/// constant or elements selected from a constant.
 [[nodiscard]] bool is_refused_quantization(const onnx::Node& node);
 /// Returns whether a node scales, or computes with, quantized integers: QuantizeLinear, QLinearConv, MatMulInteger and
 /// their like, of ONNX and of ONNX Runtime.

@@ -24,12 +24,13 @@ namespace {
 using onnx::AxisScale;
 using onnx::Interpolation;
 
-/// Returns whether a Resize reads a part of the image, its roi, and fills what lies outside of the image.
+/// Returns whether the coordinate_transformation_mode of a Resize is tf_crop_and_resize.
 bool crops(const onnx::Node& resize) {
   return resize.string_or("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
 }
 
-/// Returns the scale of each axis, or an empty list, after site.no(), if the scales are not fixed.
+/// Returns the scale of each axis of the input, which has these `sizes`. Returns an empty list, after site.no(), if the
+/// scales or sizes of the Resize are not constant or do not match `axes`.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
                                  const std::vector<std::int64_t>& axes) {
   const auto refuse = [&](const char* why) {
@@ -74,8 +75,8 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   return result;
 }
 
-/// Returns the sizes of all axes. Axes that are not resized may be dynamic, and then have the size 0. A resized axis
-/// may only be dynamic if its scale is 1, and then has the size 1. Returns nothing, after site.no(), for another one.
+/// Returns the size of each axis of the input. A dynamic axis has size 0 if it is not resized, and size 1 if it is
+/// resized by the constant scale 1. Returns nothing, after site.no(), for any other dynamic axis that is resized.
 std::optional<std::vector<std::int64_t>> sizes_of(Site& site, std::size_t rank, const std::vector<std::int64_t>& axes) {
   std::vector<std::int64_t> sizes;
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -93,7 +94,7 @@ std::optional<std::vector<std::int64_t>> sizes_of(Site& site, std::size_t rank, 
   return sizes;
 }
 
-/// Writes the products with the matrices of all axes.
+/// Writes a Resize as one MatMul with an interpolation matrix for each axis whose size changes.
 class ResizeWriter {
  public:
   ResizeWriter(Site& site, const Interpolation& how, const std::vector<std::int64_t>& axes,
@@ -128,7 +129,8 @@ class ResizeWriter {
   }
 
  private:
-  /// Adds the steps that resize an axis, if it changes. Returns false, after site.no(), if the axis cannot be resized.
+  /// Appends to `steps_` the nodes that resize axis `i`, if its size changes. Returns false, after site.no(), if the
+  /// axis cannot be resized.
   bool add_axis(std::size_t i) {
     const AxisScale& axis = scales_[i];
     const bool is_whole = !crops(site_.node()) || (axis.roi_begin == 0 && axis.roi_end == 1);
@@ -150,8 +152,9 @@ class ResizeWriter {
     return true;
   }
 
-  /// For the last axis the matrix is on the right, transposed; for the axis before, on the left; any other axis is
-  /// moved to that place.
+  /// Appends the MatMul for axis `i`: by the transposed matrix from the right for the last axis, by the matrix from the
+  /// left for the axis before it. Any other axis is first exchanged with the second-to-last axis by a Transpose, and
+  /// back afterwards.
   void add_product(std::size_t i) {
     const AxisScale& axis = scales_[i];
     const std::vector<double> matrix = onnx::resize_matrix(axis, how_);
@@ -176,7 +179,7 @@ class ResizeWriter {
     if (i + 2 != rank) steps_.push_back(move);
   }
 
-  /// Adds the step that writes extrapolation_value where an element lies outside of the image.
+  /// Appends the Where that writes extrapolation_value to elements outside the image, if there are any.
   void fill_outside() {
     std::vector<double> flags;
     bool any = false;

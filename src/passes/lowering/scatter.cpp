@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t most_turns = 16;
 
-/// Returns the updates of each turn: those that name a place for the first time, for the second time, and so on.
+/// Groups the updates by how often their position occurred before: group 0 has the indices of the updates that write to
+/// a position for the first time, group 1 for the second time, and so on. `places` holds the position of each update.
 std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<std::int64_t>>& places) {
   std::map<std::vector<std::int64_t>, std::size_t> seen;
   std::vector<std::vector<std::int64_t>> turns;
@@ -32,7 +33,8 @@ std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<st
   return turns;
 }
 
-/// Returns the result of GatherND for places of `depth` indices each.
+/// Returns the result of GatherND on `data`, a row-major tensor of shape `dims`, for a flat list of positions with
+/// `depth` indices each.
 std::vector<double> rows_at(const std::vector<double>& data, const std::vector<std::int64_t>& places,
                             const std::vector<std::int64_t>& dims, std::size_t depth) {
   const std::int64_t row = product({dims.begin() + static_cast<std::ptrdiff_t>(depth), dims.end()});
@@ -46,7 +48,8 @@ std::vector<double> rows_at(const std::vector<double>& data, const std::vector<s
   return rows;
 }
 
-/// Returns the name of the updates of a turn.
+/// Returns the name of the updates of group `turn` (see turns_of): `updates` if there is one group, otherwise the
+/// result of a Gather that is added.
 std::string updates_of(Replacement& result, const std::vector<std::vector<std::int64_t>>& turns, std::size_t turn) {
   if (turns.size() == 1) return "updates";
   const std::string which = result.ints(fmt::format("which{}", turn), turns[turn]);

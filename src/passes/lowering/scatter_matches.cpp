@@ -18,7 +18,8 @@
 namespace graft::passes {
 namespace {
 
-/// The most elements of a tensor of comparisons. To cut the network there is cheaper than more comparisons.
+/// The maximum number of comparisons of positions with indices. Beyond it, running the node outside TensorRT is
+/// cheaper.
 constexpr std::int64_t most_matches = std::int64_t{1} << 24;
 
 struct Reduction {
@@ -36,7 +37,8 @@ Reduction reduction_of(const std::string& name) {
   return {};
 }
 
-/// Writes the reduction of one axis, which is removed. ReduceSum has its axes as an input.
+/// Writes the tensor `to`, the reduction of `from` along `axis`, which is removed. ReduceSum reads its axes from an
+/// input, the other operators from an attribute.
 void reduce_axis(Replacement& result, const Reduction& reduction, const std::string& from, const std::string& to,
                  std::int64_t axis) {
   if (reduction.reduce == "ReduceSum") {
@@ -46,7 +48,8 @@ void reduce_axis(Replacement& result, const Reduction& reduction, const std::str
   }
 }
 
-/// Returns the name of indices along an axis of `size` places, all counted from the front.
+/// Writes nodes that make negative `indices` along an axis of `size` elements non-negative, and returns the name of the
+/// result.
 std::string from_front(Replacement& result, const std::string& indices, std::int64_t size) {
   const std::string zero = result.integer("zero", 0);
   const std::string places = result.integer(indices + "_size", size);
@@ -56,7 +59,8 @@ std::string from_front(Replacement& result, const std::string& indices, std::int
   return indices + "_place";
 }
 
-/// Returns the name of a constant with the values 0, 1 ... `count` - 1 along the first of `rank` axes.
+/// Adds an i64 constant of shape [count, 1, 1 ...] and rank `rank` with the values 0 to `count` - 1, and returns its
+/// name.
 std::string counted(Replacement& result, std::string name, std::int64_t count, std::size_t rank) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -78,8 +82,8 @@ bool is_affordable(const std::vector<std::int64_t>& sizes) {
   });
 }
 
-/// Returns the scatter of rows of `width` elements: row k of the updates is combined with the row of x0 that `places`,
-/// of shape [1, count], holds at k.
+/// Returns the replacement of a scatter of `count` rows of `width` elements into `rows` rows: row k of the updates (x2)
+/// is combined with the row of x0 whose index is element k of `places`, [1, count]. `data` is the shape of x0.
 Replacement rows_by_matches(Replacement result, const Site& site, const Reduction& reduction, const std::string& places,
                             std::int64_t rows, std::int64_t count, std::int64_t width,
                             const std::vector<std::int64_t>& data) {
@@ -140,7 +144,8 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
-/// Writes `match`: the places along the axis, on a new axis before it, compared with the indices.
+/// Writes `match`, a boolean tensor that compares each position along the scatter axis, on a new axis before it, with
+/// the indices.
 void match_elements(Replacement& result, const ScatteredElements& elements, onnx::ElementType index_type) {
   const std::string new_axis = result.ints("new_axis", {static_cast<std::int64_t>(elements.axis)});
   const std::string at = from_front(result, as_i64(result, "x1", index_type), elements.places());
@@ -149,8 +154,8 @@ void match_elements(Replacement& result, const ScatteredElements& elements, onnx
   result.line(fmt::format("match = Equal({}, named)", all));
 }
 
-/// Returns the replacement for indices that are a column, expanded along all axes but the first: only the column is
-/// compared.
+/// Returns the replacement if the indices are a column that an Expand repeats along all axes except axis 0, so that
+/// only the column must be compared; otherwise nothing.
 std::optional<Replacement> add_expanded_rows(Site& site, const ScatteredElements& elements) {
   onnx::Node* expand = site.producer(1);
   if (expand == nullptr || !expand->is("Expand") || elements.axis != 0 || !elements.covers_other_axes()) {

@@ -8,15 +8,17 @@
 
 namespace graft::passes {
 
-/// Returns the operator of a reduction: "Add" for "add". Returns an empty string for "none", and for reductions that
-/// ONNX does not have.
+/// Returns the ONNX operator that combines two elements in a reduction: "Add" for "add", "Mul", "Max" or "Min". Returns
+/// an empty string for "none" and for unknown reductions.
 [[nodiscard]] std::string computation_of(const std::string& reduction);
 
-/// Lowers a scatter with a reduction, of floating-point numbers.
+/// Returns the replacement of a floating-point ScatterND with this reduction. Returns nothing, after site.no(), if it
+/// cannot be lowered.
 [[nodiscard]] std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& reduction);
 [[nodiscard]] std::optional<Replacement> scatter_elements_by_matches(Site& site, const std::string& reduction);
 
-/// Lowers ScatterElements without a reduction and with more indices than places along the axis, which TensorRT refuses.
+/// Returns the replacement of a ScatterElements without a reduction that has more indices than elements along the axis,
+/// which TensorRT refuses. Returns nothing for any other node and, after site.no(), if the node cannot be lowered.
 [[nodiscard]] std::optional<Replacement> scatter_more_than_fit(Site& site);
 
 }  // namespace graft::passes

@@ -25,15 +25,15 @@ constexpr std::string_view as_defined = "by definition: a sequence holds the ten
 
 using Part = SequenceFacts::Part;
 
-/// A tensor of a sequence: a whole tensor of the graph, or a part of it.
+/// A tensor of a sequence: a whole tensor of the graph, or a range of one along the axis of a SplitToSequence.
 struct Item {
   onnx::Value* tensor = nullptr;
   const onnx::Node* split = nullptr;  ///< The SplitToSequence; null for a whole tensor.
   Part part = {};
 };
 
-/// Returns a replacement together with the nodes in the same graph that compute a sequence and that no earlier
-/// replacement includes: those before a node that one includes are included too.
+/// Returns an empty replacement that also removes `maker`, the node that computes the sequence, and the nodes before it
+/// that compute it (in this graph, back to the first). Nodes that an earlier replacement removes already are left out.
 Replacement replacement_for(Site& site, onnx::Node* maker) {
   Replacement result;
   std::unordered_set<const onnx::Node*>& replaced = site.shapes().sequences().replaced;
@@ -47,7 +47,8 @@ Replacement replacement_for(Site& site, onnx::Node* maker) {
   return result;
 }
 
-/// Throws Error for a position outside a sequence, unless the node is in a body, which may never run.
+/// Throws Error because `position` lies outside a sequence of `length` tensors. If the node is in a body, which may
+/// never run, stores the reason instead and returns std::nullopt.
 std::nullopt_t outside(Site& site, const onnx::Node& node, std::int64_t position, std::size_t length) {
   std::string what = fmt::format("position {} is outside its sequence, which has {} {}", position, length,
                                  length == 1 ? "tensor" : "tensors");
@@ -55,7 +56,8 @@ std::nullopt_t outside(Site& site, const onnx::Node& node, std::int64_t position
   return site.no(std::move(what));
 }
 
-/// Returns the position counted from the front, or nothing if it is outside of `count` positions.
+/// Returns `position` counted from the front of a sequence of `length` tensors, or nothing if it is not one of 0 to
+/// `count` - 1.
 std::optional<std::size_t> from_front(std::int64_t position, std::size_t count, std::size_t length) {
   const std::int64_t front = position < 0 ? position + static_cast<std::int64_t>(length) : position;
   if (front < 0 || front >= static_cast<std::int64_t>(count)) return std::nullopt;
@@ -65,7 +67,8 @@ std::optional<std::size_t> from_front(std::int64_t position, std::size_t count, 
 /// Returns whether SplitToSequence removes the axis along which it splits.
 bool removes_axis(const onnx::Node& split) { return split.input(1) == nullptr && split.int_or("keepdims", 1) == 0; }
 
-/// Returns the lengths of all parts of SplitToSequence, or nothing if they are not known; stores no reason.
+/// Returns the lengths of all tensors of a SplitToSequence along the split axis, or nothing if they are not known. Does
+/// not call site.no().
 std::optional<std::vector<std::int64_t>> lengths_of(Site& site, const onnx::Node& split) {
   const onnx::Value* sizes = split.input(1);
   const auto constant = sizes == nullptr ? std::nullopt : sizes->constant();
@@ -83,8 +86,9 @@ std::optional<std::vector<std::int64_t>> lengths_of(Site& site, const onnx::Node
   return result;
 }
 
-/// Returns the parts of SplitToSequence. Otherwise stores why they are not known. Throws Error for lengths that do not
-/// add up to the size of the axis, unless the node is in a body, which may never run.
+/// Returns the range of each tensor of a SplitToSequence. Returns nothing, after site.no(), if they are not known.
+/// Throws Error if the lengths do not add up to the size of the axis, unless the node is in a body, which may never
+/// run.
 std::optional<std::vector<Part>> compute_parts(Site& site, const onnx::Node& split) {
   const auto lengths = lengths_of(site, split);
   if (!lengths) return site.no("its sequence is created by a split into parts whose number or sizes are not known");
@@ -109,7 +113,7 @@ std::optional<std::vector<Part>> compute_parts(Site& site, const onnx::Node& spl
   return site.no(fmt::format("its sequence is created by {}: {}", describe(split), what));
 }
 
-/// Returns the parts of SplitToSequence, or null after it stored why they are not known.
+/// Returns the result of compute_parts() from the cache, or null after site.no() if the ranges are not known.
 const std::vector<Part>* parts_of(Site& site, const onnx::Node& split) {
   auto& known = site.shapes().sequences().parts;
   auto found = known.find(&split);
@@ -119,8 +123,8 @@ const std::vector<Part>* parts_of(Site& site, const onnx::Node& split) {
   return nullptr;
 }
 
-/// Returns the position, from the front, at which SequenceInsert or SequenceErase changes a sequence of this length.
-/// Otherwise stores the reason.
+/// Returns the position, counted from the front, at which a SequenceInsert or SequenceErase changes a sequence of
+/// `length` tensors. Returns nothing, after site.no(), if it is not a constant.
 std::optional<std::size_t> position_of(Site& site, const onnx::Node& node, std::int64_t length) {
   const bool inserts = node.is("SequenceInsert");
   const onnx::Value* place = node.input(inserts ? 2 : 1);
@@ -138,8 +142,8 @@ std::optional<std::size_t> position_of(Site& site, const onnx::Node& node, std::
   return front ? front : outside(site, node, position, static_cast<std::size_t>(length));
 }
 
-/// Returns the number of tensors of a sequence that is no result of SequenceInsert, SequenceErase or Identity.
-/// Otherwise stores the reason.
+/// Returns the number of tensors of a sequence that SequenceConstruct, SequenceEmpty or SplitToSequence creates.
+/// Returns nothing, after site.no(), if the number is not known or another node creates the sequence.
 std::optional<std::int64_t> count_created(Site& site, const onnx::Value& sequence) {
   const onnx::Node* maker = sequence.producer;
   if (maker == nullptr) {
@@ -157,7 +161,7 @@ std::optional<std::int64_t> count_created(Site& site, const onnx::Value& sequenc
 
 bool changes_sequence(const onnx::Node& node) { return node.is("SequenceInsert") || node.is("SequenceErase"); }
 
-/// Returns the number of tensors of a sequence. Otherwise stores why it is not known.
+/// Returns the number of tensors of a sequence. Returns nothing, after site.no(), if it is not known.
 std::optional<std::int64_t> length_of(Site& site, const onnx::Value* sequence) {
   auto& known = site.shapes().sequences().lengths;
   std::vector<const onnx::Value*> waiting;
@@ -190,7 +194,7 @@ std::optional<std::int64_t> length_of(Site& site, const onnx::Value* sequence) {
   return length.count;
 }
 
-/// Returns the tensor at a position from the front of a sequence whose length is known.
+/// Returns the tensor at `index` of a sequence. length_of() must have returned a number above `index` for it.
 Item item_of(Site& site, const onnx::Value* sequence, std::size_t index) {
   for (;; sequence = sequence->producer->input(0)) {
     onnx::Node& maker = *sequence->producer;
@@ -208,7 +212,7 @@ Item item_of(Site& site, const onnx::Value* sequence, std::size_t index) {
   }
 }
 
-/// Returns all tensors of a sequence. Otherwise stores why they are not known.
+/// Returns all tensors of a sequence in order. Returns nothing, after site.no(), if their number is not known.
 std::optional<std::deque<Item>> items_of(Site& site, const onnx::Value* sequence) {
   if (!length_of(site, sequence)) return std::nullopt;
   std::vector<const onnx::Node*> changes;
@@ -236,7 +240,7 @@ std::optional<std::deque<Item>> items_of(Site& site, const onnx::Value* sequence
   return items;
 }
 
-/// Adds the nodes that compute an item, and returns its name.
+/// Adds the nodes that compute a tensor of a sequence, with names that end in `index`, and returns its name.
 std::string add_item(Replacement& result, const Item& item, std::size_t index) {
   std::string name = fmt::format("item{}", index);
   result.reads.emplace(name, item.tensor);
@@ -255,8 +259,9 @@ std::string add_item(Replacement& result, const Item& item, std::size_t index) {
   return part;
 }
 
-/// Returns the item at a position of a split into an unknown number of parts. A negative position counts from the end,
-/// which is known for parts of one element.
+/// Returns the tensor at `position` of a SplitToSequence whose number of tensors is not known. A negative position is
+/// accepted only if the split has no second input, so that each tensor has length 1. Returns nothing, after site.no(),
+/// if the range of the tensor cannot be computed.
 std::optional<Item> item_of_open_split(Site& site, const onnx::Node& split, std::int64_t position) {
   constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
   if (split.input(1) == nullptr) {

@@ -20,7 +20,8 @@ bool is_in_body(const onnx::Graph& graph) { return graph.parent() != nullptr; }
 
 bool is_loop(const Node& node) { return onnx::is_any_of(node, {"Loop", "Scan"}); }
 
-/// Returns the dimensions between two positions, which count from the end where they are negative.
+/// Returns the dimensions from axis `begin` up to, but not including, `end`. Negative axes count from the end; axes
+/// outside the rank are clamped.
 Shape cut_shape(const Shape& shape, std::int64_t begin, std::int64_t end) {
   const auto size = static_cast<std::int64_t>(shape.size());
   const auto clamp = [size](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
@@ -28,8 +29,8 @@ Shape cut_shape(const Shape& shape, std::int64_t begin, std::int64_t end) {
   return {shape.begin() + clamp(begin), shape.begin() + clamp(end)};
 }
 
-/// Returns the dimensions in the value that Shape or Size computes, or that a Gather or Slice selects from a Shape with
-/// constant positions. Returns nothing for other values, and for tensors without a known rank.
+/// Returns the dimensions that a value contains or multiplies, if it is the result of Shape or Size, or of a Gather or
+/// Slice that selects from a Shape. Returns nothing for other values, and for tensors without a known rank.
 std::optional<Shape> read_dimensions(const Value& value) {
   const Node* node = value.producer;
   if (node == nullptr || !node->domain.empty() || node->input(0) == nullptr) return std::nullopt;
@@ -59,7 +60,7 @@ std::optional<Shape> read_dimensions(const Value& value) {
   return has_step || !last || first->size() != 1 || last->size() != 1 ? all : cut_shape(*all, (*first)[0], (*last)[0]);
 }
 
-/// Returns whether one of the last axes of a tensor, from the third on, has no fixed size, or the rank is unknown.
+/// Returns whether the rank of a tensor is unknown, or the size of an axis from axis 2 on is not fixed.
 bool has_dynamic_image(const Value& value) {
   constexpr std::size_t first_resized_axis = 2;
   return !value.shape || !std::all_of(value.shape->begin() + static_cast<std::ptrdiff_t>(

@@ -29,7 +29,7 @@ namespace {
 
 using Values = std::vector<onnx::Value*>;
 
-/// Returns the number of nodes of a body and of the bodies of its nodes.
+/// Returns the number of nodes of a body, including the nodes in nested bodies.
 std::int64_t count_nodes(const onnx::Graph& body) {
   std::int64_t count = 0;
   body.for_each_node([&](const onnx::Node& node) { count += node.is("Constant") ? 0 : 1; });
@@ -40,17 +40,19 @@ onnx::TensorData bool_tensor(std::vector<std::int64_t> dims, bool value) {
   return onnx::TensorData::from_numbers(onnx::ElementType::boolean, std::move(dims), {value ? 1.0 : 0.0});
 }
 
-/// Returns whether no input from index `first` on is absent.
+/// Returns whether all inputs from index `first` on are present.
 bool has_inputs_from(const onnx::Node& node, std::ptrdiff_t first) {
   return std::find(node.inputs.begin() + first, node.inputs.end(), nullptr) == node.inputs.end();
 }
 
-/// Returns the sizes of a scalar that a body declares: none, or one of 1, which exporters write and ONNX Runtime keeps.
+/// Returns the shape that a body declares for a scalar: {1} if it declares one axis of size 1, which some exporters
+/// write and ONNX Runtime accepts, otherwise {}.
 std::vector<std::int64_t> declared_sizes(const onnx::Value& scalar) {
   return scalar.shape && scalar.shape->size() == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>();
 }
 
-/// Returns whether the copies stay within the limit. Otherwise stores the reason.
+/// Returns whether `iterations` copies of a body of `nodes` nodes stay within ConvertOptions::unroll. Otherwise stores
+/// the reason.
 bool can_copy(Site& site, std::int64_t iterations, std::int64_t nodes) {
   const std::int64_t most = site.shapes().options().unroll;
   if (most == 0) {
@@ -73,8 +75,8 @@ Replacement copies_of_body(std::int64_t iterations, std::int64_t nodes) {
   return result;
 }
 
-/// Returns a tensor without elements along `axis`, in place of the results of iterations that never run. Returns
-/// nothing if the other sizes are not known.
+/// Returns an empty tensor in the shape of `result` with an additional `axis` of size 0, for a Loop or Scan without
+/// iterations. Returns nothing if the other sizes or the type are not known.
 std::optional<onnx::TensorData> empty_result(const onnx::Value& result, std::int64_t axis) {
   if (!result.type || result.type == onnx::ElementType::string || !onnx::has_known_sizes(result)) return std::nullopt;
   std::vector<std::int64_t> dims = *onnx::known_sizes(*result.shape);
@@ -85,14 +87,15 @@ std::optional<onnx::TensorData> empty_result(const onnx::Value& result, std::int
   return onnx::TensorData::from_numbers(*result.type, std::move(dims), {});
 }
 
-/// The results of all iterations for one output of the node, in one tensor.
+/// An output of a Loop or Scan that stacks the results of all iterations along an axis.
 struct Scanned {
   std::size_t index = 0;  ///< The index of the output of the body.
   std::int64_t axis = 0;
   bool backwards = false;  ///< Whether the result of the last iteration comes first.
 };
 
-/// Returns whether the results of the iterations can be joined. Otherwise stores the reason.
+/// Returns whether the stacked outputs can be computed: without iterations, the sizes of the results must be known.
+/// Otherwise stores the reason.
 bool can_join(Site& site, const onnx::Graph& body, const std::vector<Scanned>& scanned, std::int64_t iterations) {
   for (const Scanned& each : scanned) {
     if (iterations != 0 || empty_result(*body.outputs()[each.index], each.axis)) continue;
@@ -102,7 +105,8 @@ bool can_join(Site& site, const onnx::Graph& body, const std::vector<Scanned>& s
   return true;
 }
 
-/// Adds the nodes that join the results of all iterations, and returns the joined tensor.
+/// Adds the nodes that stack the results of all iterations (Unsqueeze and Concat), and returns the stacked tensor.
+/// `name` is the prefix of the new names.
 onnx::Value* join(onnx::Graph& graph, const std::string& name, Values results, const Scanned& scanned) {
   if (scanned.backwards) std::reverse(results.begin(), results.end());
   onnx::Value* axes = graph.add_constant(name + "/axis", onnx::TensorData::from_ints({scanned.axis}));
@@ -115,7 +119,8 @@ onnx::Value* join(onnx::Graph& graph, const std::string& name, Values results, c
   return concat->output();
 }
 
-/// The iterations of one node.
+/// The number of iterations of a Loop or Scan, and which inputs and outputs of its body are carried from one to the
+/// next.
 struct Iterations {
   std::int64_t count = 0;
   std::size_t carried = 0;         ///< The number of values that one iteration hands to the next.
@@ -124,7 +129,8 @@ struct Iterations {
   std::vector<Scanned> scanned = {};
 };
 
-/// Replaces a node by copies of its body. `inputs_of` adds what an iteration reads, given the carried values.
+/// Replaces a Loop or Scan by copies of its body. inputs_of(i, carried) returns the inputs of the body in iteration i,
+/// given the values that the previous iteration returned.
 template <class InputsOf>
 void unroll(onnx::Node& node, const onnx::Graph& body, const Iterations& iterations, NodeNames& names,
             const InputsOf& inputs_of) {
@@ -156,13 +162,14 @@ void unroll(onnx::Node& node, const onnx::Graph& body, const Iterations& iterati
   copies.finish(results);
 }
 
-/// Computes integers and booleans without axes in the body of a Loop, as far as they follow from constants: the
-/// counters of which exporters write the condition of `while i < 3`.
+/// Evaluates scalar integers and booleans in the body of a Loop as far as they are computed from constants. This
+/// determines the number of iterations of a loop such as `while i < 3`.
 class Counters {
  public:
   explicit Counters(const onnx::Graph& body) : body_(body) {}
 
-  /// Begins an iteration. `carried` are the values that the iteration before it returned, or the initial ones.
+  /// Starts iteration `number`. `carried` holds the scalars that the previous iteration returned, or the initial ones;
+  /// nothing for a value that is not known.
   void begin(std::int64_t number, const std::vector<std::optional<std::int64_t>>& carried) {
     known_.clear();
     known_[body_.inputs()[0]] = number;
@@ -170,7 +177,7 @@ class Counters {
     for (std::size_t i = 0; i < carried.size(); ++i) known_[body_.inputs()[i + 2]] = carried[i];
   }
 
-  /// Returns a value of the iteration, or nothing if it does not follow from constants.
+  /// Returns a scalar of the current iteration, or nothing if it does not follow from constants.
   std::optional<std::int64_t> of(const onnx::Value* value) {
     constexpr std::size_t most = 256;  // so that a long chain does not exhaust the stack
     if (value == nullptr || known_.size() > body_.inputs().size() + most) return std::nullopt;
@@ -225,8 +232,8 @@ class Counters {
   std::unordered_map<const onnx::Value*, std::optional<std::int64_t>> known_;
 };
 
-/// Returns the number of iterations of a Loop whose body computes whether it continues, from counters. Otherwise stores
-/// the reason.
+/// Returns the number of iterations of a Loop whose continue condition is computed from counters, at most `most`.
+/// Returns nothing, after site.no(), if the condition depends on data or the limit of copies is exceeded.
 std::optional<std::int64_t> count_until_false(Site& site, const onnx::Graph& body, std::optional<std::int64_t> most) {
   const onnx::Node& node = site.node();
   std::vector<std::optional<std::int64_t>> carried;
@@ -247,7 +254,7 @@ std::optional<std::int64_t> count_until_false(Site& site, const onnx::Graph& bod
                              site.shapes().options().unroll, setting_name(Setting::unroll)));
 }
 
-/// Returns the number of iterations of a Loop. Otherwise stores the reason.
+/// Returns the number of iterations of a Loop. Returns nothing, after site.no(), if it is not known.
 std::optional<std::int64_t> count_iterations(Site& site, const onnx::Graph& body) {
   const auto begins = site.numbers(1);
   if (site.has_input(1) && (!begins || begins->size() != 1)) {
@@ -290,7 +297,8 @@ std::optional<Replacement> unroll_loop(Site& site, const onnx::Graph& body) {
   return result;
 }
 
-/// Adds the condition true to a Loop, and makes its iteration number one without axes, which is what TensorRT has.
+/// Adds the missing initial condition (true) to a Loop, and makes the iteration number of its body a scalar, as
+/// TensorRT requires.
 void complete_loop(onnx::Node& loop) {
   onnx::Graph& body = *onnx::subgraph(loop, "body");
   if (loop.input(1) == nullptr) {
@@ -311,7 +319,7 @@ void complete_loop(onnx::Node& loop) {
   }
 }
 
-/// The attributes of a Scan, with one number for each input that is scanned and for each output that is joined.
+/// The attributes of a Scan: the axis and direction of each scanned input, and its iterations with the stacked outputs.
 struct ScanPlan {
   std::vector<std::int64_t> input_axes;
   std::vector<std::int64_t> input_directions;
@@ -374,7 +382,7 @@ std::optional<Replacement> unroll_scan(Site& site, const onnx::Graph& body) {
   return result;
 }
 
-/// Adds a state to a Scan, which its body returns unchanged.
+/// Adds a scalar state variable to a Scan, which its body returns unchanged.
 void add_state(onnx::Node& scan) {
   onnx::Graph& graph = *scan.graph;
   const std::string name = onnx::ref_of(scan).id;

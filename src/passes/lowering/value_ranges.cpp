@@ -38,7 +38,8 @@ Range constant_range(const onnx::TensorData& constant) {
   return ValueRange{static_cast<std::int64_t>(std::floor(*low)), static_cast<std::int64_t>(std::ceil(*high))};
 }
 
-/// Returns the range of the results of `combine` for the four pairs of ends, or nothing if one overflows.
+/// Returns the smallest range that contains combine(x, y) for the four pairs of bounds of `a` and `b`, or nothing if
+/// one overflows. `combine` is like __builtin_add_overflow: it stores the result and returns whether it overflowed.
 template <class Combine>
 Range corners(const ValueRange& a, const ValueRange& b, const Combine& combine) {
   Range range;
@@ -63,7 +64,7 @@ Range pair_range(const onnx::Node& node, const ValueRange& a, const ValueRange& 
   return std::nullopt;
 }
 
-/// Returns the number of elements of which a reduction computes one, or nothing if a size is dynamic.
+/// Returns how many elements a reduction combines into one, or nothing if a size or the axes are not known.
 std::optional<std::int64_t> reduced_count(const onnx::Node& node) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr || !data->shape) return std::nullopt;
@@ -103,7 +104,7 @@ Range sum_range(const onnx::Node& node, int& steps) {
                  [](auto x, auto y, auto* r) { return __builtin_mul_overflow(x, y, r); });
 }
 
-/// Returns the range of an ArgMax or ArgMin: the positions along its axis.
+/// Returns the range of the indices that an ArgMax or ArgMin returns, or nothing if the size of its axis is not known.
 Range position_range(const onnx::Node& node) {
   const auto size = onnx::known_size(node.input(0), node.int_or("axis", 0));
   return size && *size > 0 ? Range(ValueRange{0, *size - 1}) : std::nullopt;

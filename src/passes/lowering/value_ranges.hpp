@@ -15,11 +15,11 @@ struct ValueRange {
   [[nodiscard]] bool is_within(const ValueRange& other) const { return low >= other.low && high <= other.high; }
 };
 
-/// The values of u8.
+/// The range of u8: 0 to 255.
 inline constexpr ValueRange bytes{0, 255};
 
-/// Returns a range that holds all elements of a tensor of integers or booleans, or nothing if no bound is known. A
-/// floating-point tensor has a range only where it is the result of a Clip with constant bounds, rounded or not.
+/// Returns a range that contains all elements of an integer or boolean tensor, or nothing if no bound is known. A
+/// floating-point tensor has a range only if it is the result of a Clip with constant bounds, or of rounding one.
 [[nodiscard]] std::optional<ValueRange> find_range(const onnx::Value& value);
 
 }  // namespace graft::passes

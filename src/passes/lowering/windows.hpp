@@ -17,7 +17,8 @@ struct Window {
   std::int64_t dilation = 1;
   std::int64_t pad_begin = 0;
   std::int64_t pad_end = 0;
-  /// The number of places at the end of the padding that ceil_mode adds for the last window. They belong to no mean.
+  /// The number of padding elements at the end that ceil_mode adds for the last window. They do not count in the
+  /// divisor of an average.
   std::int64_t beyond = 0;
 
   [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
@@ -27,17 +28,17 @@ struct Window {
   }
 };
 
-/// Returns the windows of a node along the axes of input 0 from 2 on, by its strides, dilations and pads. Returns
-/// nothing, after site.no(), if the pads follow from a rule (auto_pad) or from rounding up (ceil_mode) and a size is
-/// dynamic.
+/// Returns the windows along the axes 2, 3 ... of input 0, from the attributes strides, dilations, pads, auto_pad and
+/// ceil_mode of the node. Returns nothing, after site.no(), if the attributes are invalid, or if auto_pad or ceil_mode
+/// is used and a size is dynamic.
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
-/// Returns the size of the windows along each axis.
+/// Returns the kernel size of the windows along each axis.
 [[nodiscard]] std::vector<std::int64_t> kernel_of(const std::vector<Window>& windows);
 [[nodiscard]] std::int64_t places_of(const std::vector<Window>& windows);
 
-/// Calls `f` for each index within `sizes`, the last axis fastest. Throws TableTooLarge for more than most_constants
-/// indices.
+/// Calls `f` with each multi-dimensional index within `sizes`, in row-major order. Throws TableTooLarge if there are
+/// more than most_constants indices.
 void for_each_index(const std::vector<std::int64_t>& sizes,
                     const std::function<void(const std::vector<std::int64_t>&)>& f);
 
