@@ -46,7 +46,7 @@ std::string folders_in(const char* variable) {
   return value == nullptr ? std::string() : without_empty_entries(value);
 }
 
-/// Returns the Python interpreter of an application that is itself a Python program (see set_python).
+/// Returns a reference to the interpreter that set_python() sets; empty if it was not called.
 fs::path& callers_python() {
   static fs::path interpreter;
   return interpreter;
@@ -102,13 +102,13 @@ std::string text_of(const json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// Returns the optional members of an error event, as JSON.
+/// Returns the members of an error event other than kind, message, next step and exit code, as a JSON string.
 std::string facts_of(json event) {
   for (const char* name : {"event", "kind", "message", "next_step", "exit_code"}) event.erase(name);
   return event.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// The events that the driver has sent so far.
+/// The last result, answer and error event that the driver has sent, and its last 20 other lines.
 struct Conversation {
   json result;
   json answer;
@@ -149,7 +149,8 @@ struct Conversation {
     return text;
   }
 
-  /// Returns "No module named 'x'", from Python's last line about a module that it did not find, or an empty string.
+  /// Returns "No module named 'x'" from the Python error about a missing module in the driver's last lines, or an empty
+  /// string.
   [[nodiscard]] std::string missing_module() const {
     for (auto line = other_lines.rbegin(); line != other_lines.rend(); ++line) {
       const std::size_t begin = line->find("No module named");
@@ -165,8 +166,7 @@ std::vector<std::string> driver_command(const EngineDriver& driver, const std::v
   return command;
 }
 
-/// The setting names in the driver's messages, each with the setting whose name in the application (an option, for
-/// example) replaces it.
+/// The settings by the names that the driver uses in its messages. These names are replaced by setting_name().
 constexpr auto driver_settings = std::to_array<std::pair<const char*, Setting>>({
 #define GRAFT_SETTING(setting, field, option, keyword, driver_option) {driver_option, Setting::setting},
 #include "graft/settings.inc"
@@ -193,7 +193,7 @@ std::vector<std::string> driver_environment(const EngineDriver& driver) {
   return changes;
 }
 
-/// Called after the driver has ended. Throws the error that the driver reported. If the driver reported neither an
+/// Call it after the driver has ended. Throws the error that the driver reported. If the driver reported neither an
 /// error nor a result, throws an error that states how the process ended.
 void check_end(const EngineDriver& driver, const Conversation& said, const ProcessResult& ended) {
   if (said.error.is_object()) {

@@ -21,8 +21,8 @@ using report::EngineTensor;
 using report::FloatIsland;
 using NodesByName = std::map<std::string, const onnx::Node*, std::less<>>;
 
-/// Returns the model's nodes under the names that TensorRT's parser uses. The parser names a node that has no name
-/// after its first output.
+/// Returns the nodes of a model, sub-graphs included, by the names that TensorRT's parser gives them: node.name, or
+/// "node_of_" and the name of the first output if the node has no name.
 NodesByName nodes_by_name(const onnx::Model& model) {
   NodesByName nodes;
   model.graph().for_each_node([&](const onnx::Node& node) {
@@ -33,8 +33,8 @@ NodesByName nodes_by_name(const onnx::Model& model) {
   return nodes;
 }
 
-/// Returns the name of the outermost node: "inner | /Div (L2Normalize)" is a node inside the function that '/Div'
-/// calls.
+/// Returns the name of the outermost node in a layer name of TensorRT: "/Div" for "inner | /Div (L2Normalize)", a node
+/// `inner` in the body of the function L2Normalize that the node '/Div' calls.
 std::string_view outermost(std::string_view name) {
   constexpr std::string_view inside = " | ";
   const std::size_t start = name.rfind(inside);
@@ -62,8 +62,8 @@ bool is_dequantized(const onnx::Value* value) {
   return value != nullptr && value->producer != nullptr && value->producer->is("DequantizeLinear");
 }
 
-/// Returns how many of the two factors of a convolution or matrix product are dequantized activations; 0 unless both
-/// factors are dequantized.
+/// Returns how many of the two factors of a convolution or matrix product are dequantized activations (not constants).
+/// Returns 0 for other nodes, and unless both factors are results of DequantizeLinear.
 std::size_t count_int8_inputs(const onnx::Node& node) {
   if (!is_matrix_node(node) || !is_dequantized(node.input(0)) || !is_dequantized(node.input(1))) return 0;
   const auto is_computed = [](const onnx::Value* value) { return !value->producer->input(0)->constant().has_value(); };

@@ -8,7 +8,8 @@
 
 namespace graft::engine {
 
-/// Returns the kernels of an engine. `told` is the field `engine_layers` in the engine driver's result.
+/// Returns the kernels of an engine with the nodes of `model` that they compute. `told` is the field `engine_layers` of
+/// the engine driver's result.
 [[nodiscard]] report::EngineLayers read_engine_layers(const onnx::Model& model, const nlohmann::json& told);
 
 }  // namespace graft::engine

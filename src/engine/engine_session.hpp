@@ -11,8 +11,8 @@
 
 namespace graft::engine {
 
-/// Pairs of strings, of which the second replaces the first in messages; for example the user's file name replaces the
-/// name of a temporary file.
+/// Pairs {old, new} of strings that are replaced in messages; for example the name of a temporary file by the name of
+/// the user's file.
 using Renamings = std::vector<std::pair<std::string, std::string>>;
 
 struct EngineAnswer {
@@ -20,12 +20,13 @@ struct EngineAnswer {
   std::vector<std::string> warnings;  ///< The warnings that TensorRT logged.
 };
 
-/// Runs one command of the engine driver. The EngineError of a failed build includes TensorRT's last errors, because
-/// the builder states its reason only in messages. Throws as run_driver does.
+/// Runs one command of the engine driver, applies `renamings` to its messages, and returns its result and TensorRT's
+/// warnings. Throws as run_driver does. The EngineError of a failed build includes TensorRT's last error messages,
+/// because the builder reports its reason only there.
 [[nodiscard]] EngineAnswer ask_engine_driver(const EngineDriver& driver, const std::vector<std::string>& arguments,
                                              const DriverCallbacks& callbacks, const Renamings& renamings = {});
 
-/// Returns the TensorRT version in the member "tensorrt" of a driver event.
+/// Returns the flavor, Python module and version of TensorRT from the member "tensorrt" of a driver event.
 template <class Json>
 [[nodiscard]] report::TensorRTIdentity tensorrt_in(const Json& event) {
   const auto& identity = event.at("tensorrt");

@@ -17,14 +17,14 @@ struct PluginNode {
   std::string library;  ///< The operator library; empty for Graft's own plugin library.
 };
 
-/// The plugin nodes by their node names.
+/// The nodes that become plugins, by node name.
 using PluginNodes = std::map<std::string, PluginNode>;
 [[nodiscard]] PluginNodes find_plugin_nodes(const onnx::Model& model);
 
-/// Returns the plugin libraries to load: `named`, the operator libraries of the nodes, and Graft's own library if a
-/// node needs it and the list does not contain a copy. Throws Error (missing_tool), quoting the model, if Graft's own
-/// library is needed but does not exist and `named` is empty. The message suggests a build without plugins unless
-/// `find_need` returns a node that only a plugin can run.
+/// Returns the plugin libraries to load: `named`, the operator libraries of `nodes`, and Graft's own library if a node
+/// needs it and `named` does not contain a copy. Throws Error (missing_tool) if Graft's own library is needed but does
+/// not exist and `named` is empty; `model` is the model's name in the message. The message suggests a build without
+/// plugins if `find_need`, which returns the name of a node that only a plugin can run, returns an empty string.
 [[nodiscard]] std::vector<std::string> plugin_libraries(const std::string& model, std::vector<std::string> named,
                                                         const PluginNodes& nodes,
                                                         const std::function<std::string()>& find_need);

@@ -32,7 +32,7 @@ constexpr std::chrono::seconds patience{5};
 /// The time for which the output of an ended child process is still read.
 constexpr std::chrono::seconds afterwards{1};
 
-/// A pipe from the child process, and the text of its last, incomplete line.
+/// A pipe from the child process whose text is passed to a callback line by line, and the incomplete last line.
 struct Stream {
   Descriptor reader;
   Descriptor writer;
@@ -52,13 +52,13 @@ struct Stream {
     if (*on_line) (*on_line)(line);
   }
 
-  /// Passes on the last line if it has no newline at its end.
+  /// Passes the remaining text to the callback as the last line, if it does not end with a newline.
   void finish() {
     if (!pending.empty()) emit(pending);
     pending.clear();
   }
 
-  /// Reads the available text and passes on its lines. Returns false at the end of the stream.
+  /// Reads the available text and passes complete lines to the callback. Returns false at the end of the stream.
   bool read_some() {
     std::array<char, 65536> buffer{};
     const ::ssize_t count = ::read(reader.get(), buffer.data(), buffer.size());
@@ -131,8 +131,8 @@ std::optional<ProcessResult> end_of(::pid_t child) {
   return result;
 }
 
-/// The two ends of the child's standard input. It is a socket, because writing to a pipe without a reader would end
-/// this process with SIGPIPE.
+/// The socket pair that is the child's standard input. It is not a pipe, because writing to a pipe without a reader
+/// would end this process with SIGPIPE.
 struct Input {
   Descriptor writer;
   Descriptor reader;
@@ -160,8 +160,8 @@ struct ChildProcess::State {
   std::optional<std::chrono::steady_clock::time_point> stopped;
   std::optional<std::chrono::steady_clock::time_point> ended;
 
-  /// Returns whether the child has ended. Does not collect the exit status, so that the system cannot reuse the number
-  /// of the process group.
+  /// Returns whether the child has ended. Does not reap the child, so that the system cannot reuse the id of its
+  /// process group.
   bool has_ended() {
     ::siginfo_t info{};
     if (!ended && ::waitid(P_PID, static_cast<::id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
@@ -176,7 +176,8 @@ struct ChildProcess::State {
     send(SIGTERM);
   }
 
-  /// Waits until the child has ended. If a child was told to stop and does not end, it is killed after `patience`.
+  /// Waits until the child has ended, and returns its exit code or signal. If the child was asked to stop and does not
+  /// end, it is killed after `patience`.
   ProcessResult wait() {
     constexpr std::chrono::milliseconds pause{5};
     std::optional<ProcessResult> end = end_of(child);

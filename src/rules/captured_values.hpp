@@ -12,16 +12,18 @@
 
 namespace graft::rules {
 
-/// Returns the value of an attribute, or ONNX's default if the attribute is not written. An attribute that is an input
-/// in newer operator sets is read from that input. Returns nothing if the attribute is absent, or neither a number nor
-/// a string.
+/// Returns the value of an attribute, or ONNX's default if the attribute is not written. An attribute that newer opsets
+/// have as an input is read from that input. Returns nothing if the attribute is absent and has no default, or if its
+/// value consists neither of numbers nor of strings.
 [[nodiscard]] std::optional<RuleValue::Data> attribute_data(const onnx::Node& node, std::string_view name);
 
-/// Returns the attributes of a rule with the value of each expression in this region. Throws Error naming the place.
+/// Returns the attributes of a rule, with each expression replaced by its value in this region. Throws Error with the
+/// place in the file of rules if an expression cannot be evaluated.
 [[nodiscard]] RuleAttributes evaluate_attributes(const RuleAttributes& attributes, const Region& region);
 
-/// Returns a value as an attribute of `type` or, without a type, of the type in which it is written. Throws Error
-/// naming the place for a value of another type.
+/// Returns a value as an attribute of `type`; without a type, integers, floating-point numbers and strings keep their
+/// type. Throws Error with the place in the file of rules if the value cannot have the type. `name` is the attribute's
+/// name in messages.
 [[nodiscard]] AttributeValue to_typed_attribute(const RuleValue& value, const std::string& name,
                                                 std::optional<AttributeType> type);
 

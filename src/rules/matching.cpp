@@ -42,7 +42,8 @@ std::string name_of(const onnx::Node& node) {
   return "";
 }
 
-/// Returns the layer of a node. Importers name the nodes of a layer `layer:part`.
+/// Returns the name of the layer of an imported network from which a node was created: its name (or that of its first
+/// output) up to the first ':', without leading slashes. Importers name nodes `layer:part`.
 std::string layer_of(const onnx::Node& node) {
   std::string name = name_of(node);
   name.resize(std::min(name.find(':'), name.size()));
@@ -50,7 +51,8 @@ std::string layer_of(const onnx::Node& node) {
   return name;
 }
 
-/// Returns the part of a node's name that a scope matches, or nothing if the node lies outside the scope.
+/// Returns the shortest prefix of a node's layer name, cut at a slash, that the pattern `scope` matches, or nothing if
+/// none matches.
 std::optional<std::string> scope_of(const onnx::Node& node, const NamePattern& scope) {
   const std::string name = layer_of(node);
   for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
@@ -87,7 +89,8 @@ std::string failure_of(const TensorCondition& condition, const onnx::Value* valu
   return fmt::format("input {} is {}; the rule requires [{}]", index, type_text(*value), fmt::join(wanted, ", "));
 }
 
-/// The number of conditions that held, and the first that did not.
+/// The result of checking the conditions of a selector on one node: how many held before the first that did not, and a
+/// description of that condition (empty if all held).
 struct Trial {
   std::size_t held = 0;
   std::string failure;
@@ -135,7 +138,7 @@ Trial try_node(const Selector& selector, const onnx::Node& node) {
   return trial;
 }
 
-/// The names in a model that a selection could mean, and their kind for a message.
+/// The names of one kind ("layer types", "scopes" ...) that occur in a model, for suggestions in messages.
 struct KnownNames {
   const NamePattern* wanted = nullptr;  ///< Null if the selection has no name.
   std::string what;
@@ -170,7 +173,8 @@ KnownNames known_names(const Selector& selector, const std::vector<onnx::Graph*>
   return {};
 }
 
-/// Returns a note that lists the nearest names, for a name that no node has.
+/// Returns at most one note with the names in the graphs that are most similar to the name in the selector, for a
+/// selector that matches no node; empty if there is nothing to suggest.
 std::vector<std::string> near_names(const Selector& selector, const std::vector<onnx::Graph*>& graphs) {
   const KnownNames all = known_names(selector, graphs);
   if (all.names.empty() && all.what == "layer types") {

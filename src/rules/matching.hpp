@@ -11,7 +11,7 @@
 
 namespace graft::rules {
 
-/// Nodes that a rule treats as one, in topological order, with their inputs and outputs.
+/// The nodes that a rule replaces or changes together, in topological order, with their inputs and outputs.
 struct Region {
   std::string name;  ///< The name for messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
   onnx::Graph* graph = nullptr;
@@ -22,7 +22,7 @@ struct Region {
   const onnx::Match* match = nullptr;  ///< The match of a rule's pattern; null for selected nodes.
 };
 
-/// Returns the region of these nodes, with its inputs and outputs.
+/// Returns the region of these nodes, and determines its inputs and outputs. `name` describes it in messages.
 [[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
 
 /// Returns the region of a match, which must outlive the region.
@@ -35,7 +35,7 @@ struct Selection {
 
 [[nodiscard]] Selection select(const Selector& selector, const std::vector<onnx::Graph*>& graphs);
 
-/// Returns the tensors whose names match.
+/// Returns the tensors in `among` whose names match `name`.
 [[nodiscard]] std::vector<onnx::Value*> find_tensors(const std::vector<onnx::Value*>& among, const NamePattern& name);
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<onnx::Value*>& values);
 

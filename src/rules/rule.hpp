@@ -29,7 +29,7 @@ struct OperatorSchema;
 
 namespace graft::rules {
 
-/// A place in a file of rules.
+/// A position in a file of rules; line and column are counted from 1.
 struct Place {
   std::string file;
   int line = 0;
@@ -37,20 +37,20 @@ struct Place {
   [[nodiscard]] std::string to_string() const;  ///< Returns "rules.yaml:3:5".
 };
 
-/// Throws Error with the place before the message.
+/// Throws Error with the message "<place>: <message>".
 [[noreturn]] void fail_at(const Place& place, const std::string& message);
 
-/// A name as a rule writes it: exact, with `*` for any characters and `?` for one, or a regular expression after `re:`,
-/// in RE2's syntax, whose matching takes time linear in the name.
+/// A pattern for names in a rule: an exact name, a name with `*` (any characters) and `?` (one character), or `re:`
+/// followed by a regular expression in RE2 syntax, which is matched in time linear in the length of the name.
 class NamePattern {
  public:
   NamePattern() = default;
-  /// Throws Error naming the place for an invalid regular expression.
+  /// Throws Error with the place if `text` is an invalid regular expression.
   NamePattern(std::string text, Place place);
 
   [[nodiscard]] bool matches(const std::string& name) const;
-  /// Returns the new name for a name that matches: `to`, in which $1 is the match of the first `*`, `?` or group, $0
-  /// the name, and $$ a dollar. A name that does not match is returned unchanged.
+  /// Returns `to` with $1, $2 ... replaced by the text that the wildcards or groups of this pattern match in `name`, $0
+  /// by `name` and $$ by a dollar sign. Returns `name` unchanged if it does not match.
   [[nodiscard]] std::string renamed(const std::string& name, const std::string& to) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool is_exact() const { return !expression_; }
@@ -62,7 +62,8 @@ class NamePattern {
   std::shared_ptr<const re2::RE2> expression_;
 };
 
-/// A value as a rule writes it. A string with an @ is an expression over what was matched, see evaluate.
+/// A value in a rule. A string that contains @ is an expression over the matched constants and attributes, see
+/// evaluate().
 struct RuleValue {
   using Data = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                             std::vector<std::string>>;
@@ -73,33 +74,34 @@ struct RuleValue {
 };
 
 [[nodiscard]] bool is_list(const RuleValue::Data& data);
-/// Returns the numbers in a value, which is a number or a list, or nothing for strings.
+/// Returns the number, or the numbers of a list, or nothing for strings.
 [[nodiscard]] std::optional<std::vector<double>> to_numbers(const RuleValue::Data& data);
 
-/// Attributes by name, in the order of the file.
+/// The attributes of a rule with their names, in the order of the file.
 using RuleAttributes = std::vector<std::pair<std::string, RuleValue>>;
-/// Returns the value of an attribute; null if the list does not have the attribute.
+/// Returns the value of an attribute, or null if the list does not contain it.
 [[nodiscard]] const RuleValue* find_attribute(const RuleAttributes& attributes, std::string_view name);
 
-/// Evaluates an expression such as `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2` or `sqrt(@x)`: arithmetic, element by
-/// element where lists take part. `value_of` returns the value of a name. Throws Error naming the place.
+/// Evaluates an arithmetic expression such as `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2` or `sqrt(@x)`, and returns
+/// its value. Operations with lists are elementwise. `value_of` returns the value for the name after an @, or nothing.
+/// Throws Error with the place if the expression is invalid or has an unknown name.
 [[nodiscard]] RuleValue evaluate(const RuleValue& expression,
                                  const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of);
 
-/// Returns the value as an attribute of `type`, or nothing if the value is of another type. Integers serve as
-/// floating-point numbers, one number as a list of one.
+/// Returns the value as an attribute of `type`, or nothing if it has another type. Integers are converted to
+/// floating-point numbers, and a single number to a list, if `type` requires it.
 [[nodiscard]] std::optional<AttributeValue> to_attribute(const RuleValue& value, AttributeType type);
-/// Returns the value as an attribute of the type in which it is written.
+/// Returns the value as an attribute of its own type (integer, floating-point number, string or list).
 [[nodiscard]] AttributeValue to_attribute(const RuleValue& value);
 
-/// Conditions on a tensor.
+/// The conditions on an input tensor of a selected node. Empty members accept every tensor.
 struct TensorCondition {
   std::optional<onnx::ElementType> dtype;
   std::optional<std::size_t> rank;
   std::optional<std::vector<std::string>> shape;  ///< Sizes, names of dimensions, or "any".
 };
 
-/// The conditions that select the nodes of a rule: all that are given must hold.
+/// The conditions that select the nodes of a rule. A node must fulfill all members that are set.
 struct Selector {
   std::optional<NamePattern> op;          ///< The operator: "Conv", "my.domain::Thing".
   std::optional<NamePattern> name;        ///< The name of the node or of one of its outputs.
@@ -110,7 +112,7 @@ struct Selector {
   std::map<std::size_t, TensorCondition> inputs;
 };
 
-/// The number of inputs and outputs that a node may have.
+/// The minimum and maximum number of inputs, and the maximum number of outputs, of an operator.
 struct PortCounts {
   std::size_t fewest_inputs = 0;
   std::size_t most_inputs = 0;
@@ -126,8 +128,8 @@ struct RuleOperator {
   std::string plugin_version;
   std::string plugin_namespace;
   [[nodiscard]] std::string to_string() const;
-  /// Returns the attribute that holds the scale of the first input, or of the first output below; empty if Graft does
-  /// not store that tensor in 8 bits.
+  /// Returns the name of the attribute that contains the int8 scale of the operator's first input (output_scale():
+  /// first output), or an empty string if Graft has no int8 form for it.
   [[nodiscard]] std::string input_scale() const {
     return graft == nullptr ? "" : std::string(graft->ports.front().scale);
   }
@@ -135,11 +137,12 @@ struct RuleOperator {
     return graft == nullptr ? "" : std::string(graft->ports[graft->input_count()].scale);
   }
   [[nodiscard]] bool computes_in_int8() const { return !input_scale().empty() && !output_scale().empty(); }
-  /// Returns whether the operator is neither Graft's nor ONNX's, so that no CPU engine has it.
+  /// Returns whether the operator belongs neither to Graft nor to ONNX, so that no CPU engine can run it.
   [[nodiscard]] bool is_foreign() const;
-  /// Returns ONNX's schema in the newest operator set; null for operators of other domains.
+  /// Returns ONNX's schema of the operator in the newest opset, or null for operators of other domains.
   [[nodiscard]] const onnx::OperatorSchema* schema() const;
-  /// Returns nothing for operators that are neither Graft's nor ONNX's.
+  /// Returns the allowed numbers of inputs and outputs, or nothing for operators that belong neither to Graft nor to
+  /// ONNX.
   [[nodiscard]] std::optional<PortCounts> port_counts() const;
 };
 
@@ -166,13 +169,13 @@ struct Rule {
     after,      ///< Rules that run on the result of the fusions.
   };
 
-  /// An entry of a rule that is a table: a name and its new value.
+  /// An entry of a rule that is a map, such as `rename`: a pattern for names and the new value.
   struct Entry {
     NamePattern name;
     RuleValue value;
   };
-  /// The scales of the first input and output, for Graft operators that compute in int8. In a rule they have the names
-  /// of the attributes that hold the scales of these ports.
+  /// The scales of the first input and the first output of a Graft operator that computes in int8. In the file, their
+  /// keys are the names of the operator's scale attributes.
   struct Int8 {
     double input_scale = 1;
     double output_scale = 1;
@@ -202,20 +205,22 @@ struct Rule {
   std::string symbol;                 ///< dynamic_batch
 };
 
-/// Returns "; did you mean x?", or `otherwise` if no known word is near.
+/// Returns "; did you mean x?" with the known word that is most similar to `word`, or `otherwise` if none is similar.
 [[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                                        std::string_view otherwise = "");
 
-/// Reads a file of rules. Throws Error naming file, line and column for text that is not YAML, unknown keys and
-/// operators, with the nearest known one, attributes that an operator does not have or of another type, and rules that
-/// contradict themselves.
+/// Reads a YAML file of rules. Throws Error with file, line and column for invalid YAML, unknown keys and operators
+/// (with the most similar known one), attributes that the operator does not have or that have another type, and
+/// inconsistent rules.
 [[nodiscard]] std::vector<Rule> read_rules(const std::filesystem::path& path);
 /// Reads rules from a string. `name` is the name of the file in messages.
 [[nodiscard]] std::vector<Rule> parse_rules(const std::string& text, const std::string& name);
 
-/// Returns the shape that an entry of a rule of the kind `shape` sets.
+/// Returns the shape in an entry of a rule `shape`, a list of fixed sizes and names of dynamic sizes. Throws Error with
+/// the place for an invalid dimension.
 [[nodiscard]] Shape parse_shape(const RuleValue& value);
-/// Returns one dimension as it is written: a size, or a name. Throws Error naming the place.
+/// Returns a dimension: a fixed size if `text` is an integer, otherwise a dynamic size of that name. Throws Error with
+/// the place if `text` is neither.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 
 }  // namespace graft::rules

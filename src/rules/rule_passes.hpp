@@ -11,16 +11,16 @@
 
 namespace graft::rules {
 
-/// The user's rules as a conversion needs them.
+/// A file of rules, converted to passes for ConvertOptions::extra_passes and shapes for the readers.
 struct RulePasses {
-  /// The passes that apply the rules, one for each stage. They run once, whatever the options leave out.
-  /// RewriteReport::rules holds the reason why a rule was not applied.
+  /// The passes that apply the rules, one per stage. Each runs once, even if ConvertOptions::only or without excludes
+  /// it. For a rule that was not applied, RewriteReport::rules contains the reason.
   std::vector<passes::Pass> passes;
-  /// The shapes that rules of the kind `shape` set for exact names, for readers that need shapes while they read.
+  /// The shapes that rules `shape` set for exactly named inputs, for readers that need the input shapes.
   std::map<std::string, Shape, std::less<>> input_shapes;
 };
 [[nodiscard]] RulePasses rule_passes(std::vector<Rule> rules);
-/// Reads a file of rules. Throws the errors of read_rules.
+/// Reads a file of rules. Throws the same errors as read_rules.
 [[nodiscard]] RulePasses rule_passes(const std::filesystem::path& file);
 
 /// Returns the pass that applies the fusions of the loaded libraries of operators.

@@ -14,7 +14,7 @@ namespace graft::rules {
 using passes::Proposal;
 using passes::Rewriter;
 
-/// A rule while it is applied to a model, and its outcome so far.
+/// A rule that is being applied to a model, with the outcome so far for the report.
 struct RuleRun {
   RuleRun(Rewriter& rewriter, const Rule& rule);
   [[nodiscard]] onnx::Graph& graph() const { return rewriter.model().graph(); }
@@ -24,22 +24,24 @@ struct RuleRun {
   report::RuleOutcome outcome;
 };
 
-/// Returns "requested by rules.yaml:3:5: its reason".
+/// Returns the reason for rewrites of a rule: "requested by rules.yaml:3:5: <reason of the rule>".
 [[nodiscard]] std::string request_text(const Rule& rule);
 
-/// Counts and records a change that needs no proof.
+/// Counts a match to which the rule was applied, and records the change, which is correct by definition.
 void record_change(RuleRun& run, Rewriter::Subject subject, std::string replacement);
-/// Counts a place at which the rule was not applied, and notes why.
+/// Counts a match to which the rule was not applied, and adds `note`, the reason, to the outcome.
 void record_miss(RuleRun& run, std::string note);
-/// Notes that none of these tensors has the name. `what` is "tensor", "input" or "output".
+/// Counts a match to which the rule was not applied, with the note that no tensor in `among` has the name. `what` is
+/// "tensor", "input" or "output".
 void record_missing_tensor(RuleRun& run, const NamePattern& name, const char* what,
                            const std::vector<onnx::Value*>& among);
 
-/// Selects the nodes of the rule, counts them and, if there are none, notes which came nearest.
+/// Returns the regions that the rule's selector selects, and sets the number of matches. If there are no regions, adds
+/// notes on the nodes that were nearest to a match.
 [[nodiscard]] std::vector<Region> select_regions(RuleRun& run);
-/// Returns a proposal for a change of the region, without its edit and inputs.
+/// Returns a proposal for a change of the region. The caller must set `edit` and `inputs`.
 [[nodiscard]] Proposal propose(const Rule& rule, const Region& region, std::string replacement);
-/// Proves and applies a proposal. Notes why if its proof fails.
+/// Proves and applies a proposal, and counts it. If the proof fails, adds the reason to the notes of the outcome.
 void apply(RuleRun& run, const Region& region, const Proposal& proposal);
 
 }  // namespace graft::rules

@@ -12,7 +12,7 @@ namespace graft::rules {
 [[nodiscard]] std::optional<std::int64_t> to_integer(const std::string& text);
 /// Returns the number, or nothing if the string is not a decimal number. ".inf" and "inf" are infinite, as in YAML.
 [[nodiscard]] std::optional<double> to_number(const std::string& text);
-/// Returns "a, b, c", or "none".
+/// Returns the names separated by commas, "a, b, c", or "none" if the list is empty.
 [[nodiscard]] std::string joined(const std::vector<std::string>& names);
 
 }  // namespace graft::rules

@@ -24,8 +24,8 @@ struct CalibrateOptions {
   /// lost.
   double save_seconds = 5;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
-  /// Set if other processes count the samples, each with calibrate_part(): starts them for the samples that the state
-  /// lacks.
+  /// Set if other processes count the samples, each with calibrate_part(). The function starts these processes for the
+  /// samples that the state file does not contain.
   StartParts parts = {};
 };
 
@@ -34,17 +34,16 @@ struct Calibration {
   std::map<std::string, Histogram, std::less<>> tensors;
 };
 
-/// Counts the values in these tensors of the main graph, which may be inputs, over all samples. The state file is
-/// written completely every `save_seconds` and at the end, and a later call continues from it; an interruption does not
-/// change a bit of the result. Throws Error for a state or a part that is damaged or belongs to another model, other
-/// tensors or other data, and for parts that lack a sample or have one twice.
+/// Runs all samples and returns a histogram of the values of each tensor in `tensors` (inputs or inner tensors of the
+/// main graph). The state file is written every `save_seconds` and at the end; a later call continues from it with
+/// exactly the same result. Throws Error for a state or a part that is damaged or belongs to another model, other
+/// tensors or other data, and for parts that lack a sample or contain one twice.
 [[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
-/// Counts the values over a range of the samples, and returns the counts as bytes for CalibrateOptions::parts of
-/// another process. The counts depend only on the values, so that all parts together are what `calibrate` counts,
-/// however the samples are divided. The state file of the options is not used.
+/// Runs a range of the samples and returns the counts as bytes, for CalibrateOptions::parts in another process. The sum
+/// of all parts equals the result of calibrate(), however the samples are divided. The options' state file is not used.
 [[nodiscard]] std::string calibrate_part(const runtime::Engine& engine, const onnx::Model& model,
                                          const std::vector<std::string>& tensors, const CalibrationData& data,
                                          SampleRange range, const CalibrateOptions& options = {});

@@ -68,7 +68,8 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// Returns why a number cannot be a scale, or an empty string. Infinity is allowed: TensorRT writes it for a mask.
+/// Returns "NaN" or "negative" if a number cannot be a scale, otherwise an empty string. Infinity is allowed: TensorRT
+/// writes it for a mask.
 std::string_view refusal(float scale) {
   if (std::isnan(scale)) return "NaN";
   return std::signbit(scale) ? "negative" : "";
@@ -178,7 +179,8 @@ std::string format_calibration_cache(const CalibrationCache& cache) {
 
 namespace {
 
-/// Returns the cache entry for a node, or nothing if the node does not quantize an activation.
+/// Returns the tensor and scale of a QuantizeLinear, or of a DequantizeLinear after a Graft operator; nothing for other
+/// nodes and for constants. Throws Error if a cache cannot represent the scale.
 std::optional<CalibrationCache::Entry> entry_of(const onnx::Node& node) {
   // The int8 output of a Graft operator has the tensor's name only after DequantizeLinear.
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;

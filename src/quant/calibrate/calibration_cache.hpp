@@ -45,7 +45,8 @@ void write_calibration_cache(const std::filesystem::path& path, const Calibratio
 /// The version number of TensorRT 10.16, the last release that reads cache files.
 inline constexpr std::int64_t newest_cache_version = 101600;
 
-/// The metadata key of int8 models for the calibration cache. The cache may contain scales that no node uses.
+/// The metadata key under which int8 models store their calibration cache as text. This cache may contain scales that
+/// no node uses.
 inline constexpr std::string_view cache_note = "graft.calibration_cache";
 
 /// Returns the scales of a model's QuantizeLinear nodes and of Graft's int8 operators as a cache. If the model's

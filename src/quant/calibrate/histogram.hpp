@@ -30,7 +30,7 @@ class Histogram {
   [[nodiscard]] std::uint64_t counted() const;
   [[nodiscard]] float largest() const;  ///< Returns the largest absolute value of a finite number.
 
-  /// Statistics of all values so far. A histogram can be restored from its figures and its bins.
+  /// Statistics of all counted values. A histogram can be restored from its figures and its bins.
   struct Figures {
     std::uint64_t zeros = 0;
     std::uint64_t nan = 0;
@@ -49,7 +49,7 @@ class Histogram {
   friend bool operator==(const Histogram&, const Histogram&) = default;
 
  private:
-  /// The exponent of the smallest range; no calibration data are smaller.
+  /// The binary exponent of the smallest range, 2^-64. Values below it are counted in the bins of this range.
   static constexpr std::int32_t lowest_exponent = -64;
 
   void widen_to(float size);

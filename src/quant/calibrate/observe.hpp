@@ -19,13 +19,14 @@ struct ObserveOptions {
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 
-/// Runs the samples and calls `look` for each of them with these tensors of the main graph, which may be inputs and
-/// constants. The tensors are valid only during the call. Only nodes that the tensors depend on are run.
+/// Runs the samples and calls `look` once per sample with the values of these tensors of the main graph (inputs,
+/// constants or inner tensors). The values are valid only during the call. Only nodes on which the tensors depend are
+/// run.
 void observe(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
              const CalibrationData& data, const ObserveOptions& options,
              const std::function<void(const runtime::TensorMap& tensors)>& look);
 
-/// Returns the number of samples that observe runs.
+/// Returns the number of samples that observe() runs with these options.
 [[nodiscard]] std::int64_t samples_of(const CalibrationData& data, const ObserveOptions& options);
 
 }  // namespace graft::quant

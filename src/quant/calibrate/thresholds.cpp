@@ -25,7 +25,8 @@ double percentile(const Histogram& histogram, double percent, std::uint64_t zero
   return histogram.largest();
 }
 
-/// Returns the sum of the squared errors of rounding, computed as if all values in a bin were at its middle.
+/// Returns the sum of the squared rounding errors of the first `used` bins if the type saturates at `threshold`. Each
+/// value counts as the middle of its bin.
 double squared_error(const Histogram& histogram, std::size_t used, double threshold, EightBits type) {
   constexpr double middle = 0.5;
   const double scale = threshold / largest_of(type);

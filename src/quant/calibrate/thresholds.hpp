@@ -9,8 +9,8 @@ namespace graft::quant {
 
 using report::ThresholdMethod;
 
-/// Returns the default method: percentile for int8, minmax for f8. The steps of f8 become finer for small values, so a
-/// wider range costs almost nothing.
+/// Returns the default method for a type: percentile for int8, minmax for f8. The steps of f8 become finer for small
+/// values, so a wider range costs almost no accuracy.
 [[nodiscard]] ThresholdMethod usual_method(EightBits type);
 
 struct ThresholdOptions {
@@ -23,7 +23,7 @@ struct ThresholdOptions {
 [[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options,
                                   EightBits type = EightBits::int8);
 
-/// Returns the real value that the stored number 1 represents.
+/// Returns the scale: the real value of the quantized value 1, threshold / 127 for int8 or threshold / 448 for f8.
 [[nodiscard]] float scale_of(double threshold, EightBits type);
 
 }  // namespace graft::quant

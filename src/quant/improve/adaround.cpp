@@ -24,7 +24,7 @@ std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-/// Returns the coordinates of an element index, where the last axis varies fastest.
+/// Returns the multi-dimensional index of element `index` of a row-major tensor of these sizes.
 Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   Sizes result(sizes.size());
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -34,7 +34,8 @@ Sizes coordinates_of(std::int64_t index, const Sizes& sizes) {
   return result;
 }
 
-/// The window of a convolution. It is empty for a matrix product, whose input vectors are rows of the tensor.
+/// The window of a convolution, one entry per spatial axis (pads: begin of all axes, then end). All lists are empty for
+/// a matrix product, whose input vectors are rows of the tensor.
 struct Window {
   Sizes kernel;
   Sizes strides;
@@ -42,7 +43,7 @@ struct Window {
   Sizes pads;
 };
 
-/// The covariance of the inputs of a layer, for each of its groups.
+/// Accumulates the sums and the covariance of a layer's input vectors, one matrix per group.
 class InputStatistics {
  public:
   InputStatistics(const WeightedLayer& layer, Window window)
@@ -53,7 +54,8 @@ class InputStatistics {
     sums_.assign(static_cast<std::size_t>(groups_), Eigen::VectorXd::Zero(size_));
   }
 
-  /// Adds at most `most_rows` rows of the tensor, which are spread evenly over it.
+  /// Adds at most `most_rows` input vectors of the tensor `x`, sampled at random positions that are spread evenly over
+  /// it.
   void add(const onnx::TensorData& x, std::int64_t most_rows) {
     const Sizes places = places_of(x);
     const std::int64_t total = product(places);
@@ -88,8 +90,8 @@ class InputStatistics {
   }
 
  private:
-  /// Returns the sizes of the space from which rows are sampled: images and the axes of the output, or the rows of a
-  /// matrix.
+  /// Returns the sizes of the index space of input vectors: {images, output height, output width ...} for a
+  /// convolution, {rows} for a matrix product.
   [[nodiscard]] Sizes places_of(const onnx::TensorData& x) const {
     if (window_.kernel.empty()) return {x.element_count() / size_};
     Sizes places = {x.dims[0]};
@@ -101,8 +103,8 @@ class InputStatistics {
     return places;
   }
 
-  /// Returns a sample index from 0 up to, but not including, `count`. The indices follow multiples of the golden ratio,
-  /// which do not align with rows or planes and are the same in each run.
+  /// Returns a pseudorandom index from 0 to `count` - 1. The indices follow multiples of the golden ratio, which do not
+  /// align with rows or planes and are the same in each run.
   std::int64_t scatter(std::int64_t count) {
     constexpr std::uint32_t golden_ratio = 2654435769U;  // 2^32 divided by the golden ratio.
     scattered_ += golden_ratio;
@@ -155,7 +157,7 @@ std::optional<Window> window_of(const WeightedLayer& layer) {
                 .pads = node.ints("pads").value_or(Sizes(2 * axes, 0))};
 }
 
-/// A layer with its unrounded weights.
+/// A layer to be rounded, with its unrounded weights and its result.
 struct Task {
   WeightedLayer layer;
   std::vector<double> unrounded;
@@ -181,10 +183,11 @@ Choice choice_of(double unrounded) {
   return {.low = low, .high = std::clamp(std::ceil(unrounded), -most, most)};
 }
 
-/// The weights of one output channel, in quantization steps.
+/// The weights of one output channel, in quantization steps, while their rounding is optimized.
 class Column {
  public:
-  /// Creates the rounding of one output channel. `slope` is the covariance times the error.
+  /// `unrounded` and `rounded` are the weights in quantization steps; `slope` is the covariance times (rounded -
+  /// unrounded).
   Column(const Eigen::MatrixXf& covariance, const Eigen::VectorXd& unrounded, Eigen::VectorXd rounded,
          Eigen::VectorXf slope)
       : covariance_(covariance), unrounded_(unrounded), rounded_(std::move(rounded)), slope_(std::move(slope)) {
@@ -198,7 +201,8 @@ class Column {
   [[nodiscard]] const Eigen::VectorXd& rounded() const { return rounded_; }
   [[nodiscard]] double cost() const { return static_cast<double>((rounded_ - unrounded_).cast<float>().dot(slope_)); }
 
-  /// Repeatedly changes the rounding direction of the weight whose change reduces the cost most.
+  /// Repeatedly flips the rounding direction of the weight whose flip reduces the squared output error most, until no
+  /// flip reduces it.
   void improve() {
     // A gain smaller than the rounding error of the sums does not count.
     constexpr float negligible = 1e-5F;
@@ -222,14 +226,15 @@ class Column {
   Eigen::VectorXf change_;  // The change of each weight if its rounding direction is changed.
 };
 
-/// Returns the indices of the weights of each output channel.
+/// Returns, for each output channel, the row-major indices of its weights.
 std::vector<std::vector<std::size_t>> elements_of_outputs(const WeightLayout& layout) {
   std::vector<std::vector<std::size_t>> result(layout.outputs());
   layout.for_each([&](std::size_t i, std::size_t, std::size_t output) { result[output].push_back(i); });
   return result;
 }
 
-/// Rounds the output channels of one group, which are the columns of the matrices.
+/// Optimizes the rounding of the output channels of one group, starting at channel `first`, and writes the rounded
+/// values to `weights`. Adds to the statistics in `task.result` and to `signal`, the power of the outputs.
 void round_group(Task& task, const Eigen::MatrixXf& covariance, std::size_t first,
                  const std::vector<std::vector<std::size_t>>& elements, std::vector<double>& weights, double& signal) {
   const std::size_t outputs = elements.size() / static_cast<std::size_t>(task.layer.layout.groups);
@@ -280,8 +285,8 @@ void round_layer(Task& task, const InputStatistics& statistics) {
   graph.set_initializer(*task.layer.weights, onnx::TensorData::from_numbers(onnx::ElementType::i8, layout.dims, after));
 }
 
-/// Returns the quantization step of each output channel, or an empty list unless there is one positive step for each,
-/// with zero point 0.
+/// Returns the quantization step of each output channel. Returns an empty list if the steps are not constant and
+/// positive, if there is neither one per channel nor one for all, or if a zero point is not 0.
 std::vector<double> steps_of(const WeightedLayer& layer) {
   const onnx::Node& node = *layer.dequantize;
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();

@@ -19,7 +19,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the number of contiguous elements of one channel.
+/// Returns the number of contiguous elements of one channel: the product of the last `axes_after` sizes.
 std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   std::size_t plane = 1;
   for (std::size_t i = tensor.dims.size() - axes_after; i < tensor.dims.size(); ++i) {
@@ -28,7 +28,7 @@ std::size_t plane_of(const onnx::TensorData& tensor, std::size_t axes_after) {
   return plane;
 }
 
-/// The sum and the sum of squares over all elements of each channel.
+/// Accumulates the sum and the sum of squares of each channel over all elements and samples.
 class ChannelSums {
  public:
   ChannelSums(std::size_t channels, std::size_t axes_after)
@@ -97,7 +97,7 @@ bool is_f32_tensor(const onnx::Model& model, const std::string& name) {
   return value != nullptr && value->producer != nullptr && value->type == onnx::ElementType::f32;
 }
 
-/// Returns the error of the mean of each channel (found minus wanted), or 0 if it is not finite.
+/// Returns the mean of `found` minus the mean of `wanted` for each channel; 0 where the difference is not finite.
 std::vector<double> errors_of(const ChannelSums& found, const ChannelSums& wanted, std::size_t channels) {
   std::vector<double> errors(channels);
   for (std::size_t c = 0; c < channels; ++c) {
@@ -119,15 +119,14 @@ CorrectedBias correct(WeightedLayer& layer, const std::vector<double>& errors, d
   return result;
 }
 
-/// The step in which a value is computed, and the last step in which it is read. Each step ends with the layers to be
-/// corrected.
+/// The index of the step in which a value is computed, and of the last step that reads it.
 struct Life {
   std::int64_t made = 0;
   std::int64_t read = 0;
 };
 
-/// A division of the network into steps. The layers of one step depend only on layers of earlier steps, not on each
-/// other.
+/// A division of the network into steps, each of which ends with layers whose bias is corrected. The layers of one step
+/// depend only on layers of earlier steps, not on each other.
 struct Steps {
   std::vector<std::vector<WeightedLayer>> layers;
   std::map<std::string, Life, std::less<>> values;  ///< The values that depend on the network's inputs.
@@ -173,7 +172,8 @@ Steps in_steps(const onnx::Model& model, const std::vector<WeightedLayer>& layer
   return steps;
 }
 
-/// Subtracts `shift` from the channels.
+/// Subtracts shift[c] from all elements of channel c of a tensor; `axes_after` is the number of axes after the channel
+/// axis.
 void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, std::size_t axes_after) {
   const std::size_t plane = plane_of(tensor, axes_after);
   std::string bytes(tensor.bytes.view());
@@ -200,8 +200,8 @@ std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples
   return common;
 }
 
-/// Runs the samples step by step. Between steps it stores the tensors that later steps read, if they fit in memory.
-/// Otherwise the next step starts again from where an earlier one ended, at first from the network's inputs.
+/// Runs the samples step by step. After each step it keeps the tensors that later steps read, if they fit in memory.
+/// Otherwise the next step is computed again from the last kept tensors, at first from the network's inputs.
 class StepByStep {
  public:
   StepByStep(const runtime::Engine& engine, const onnx::Model& model, const Steps& steps, const CalibrationData& data,
@@ -212,7 +212,7 @@ class StepByStep {
     }
   }
 
-  /// Runs a step, and calls `look` for each sample with the tensors that the step's layers compute.
+  /// Runs step number `step` on all samples, and calls `look` once per sample with the outputs of the step's layers.
   void run(std::size_t step, const std::function<void(const runtime::TensorMap&)>& look) {
     std::vector<const onnx::Value*> outputs;
     for (const WeightedLayer& layer : steps_.layers[step]) outputs.push_back(&layer.output());
@@ -251,7 +251,8 @@ class StepByStep {
     begin_ = live;
   }
 
-  /// Subtracts the errors from the output of a layer of the last step, if that output is stored.
+  /// Subtracts the errors of the channels from the kept output of a layer of the last step. Does nothing if that output
+  /// is not kept.
   void take(const WeightedLayer& layer, const std::vector<double>& errors) {
     for (runtime::TensorMap& sample : held_) {
       const auto found = sample.find(layer.output().name);
@@ -280,8 +281,8 @@ class StepByStep {
     return bytes;
   }
 
-  /// Returns the tensors that later steps read, or nothing if the network cannot be cut after this step: a computed
-  /// shape must stay with its readers.
+  /// Returns the names of the tensors that later steps read. Returns an empty list if the network cannot be cut after
+  /// this step, because one of these tensors is not f32 or has an unknown shape.
   [[nodiscard]] std::vector<std::string> live_after(std::size_t step) const {
     std::vector<std::string> live;
     const auto now = static_cast<std::int64_t>(step);
@@ -300,9 +301,9 @@ class StepByStep {
   const CalibrationData& data_;
   const ObserveOptions& options_;
   std::size_t memory_;
-  /// The tensors from which the next step starts: stored tensors, or the network's inputs.
+  /// The names of the tensors from which the next step starts: kept tensors, or the network's inputs.
   std::vector<std::string> begin_;
-  /// The stored tensors of each sample; empty while steps start from the network's inputs.
+  /// The kept tensors of each sample; empty while steps start from the network's inputs.
   std::vector<runtime::TensorMap> held_;
 };
 

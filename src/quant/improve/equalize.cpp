@@ -11,10 +11,10 @@
 namespace graft::quant {
 namespace {
 
-/// A layer, and its factors so far.
+/// A layer and the factors by which its weights are scaled, for each input and each output channel.
 struct Layer {
   WeightedLayer layer;
-  /// The layout of the pairs of input and output channels, without the positions in a window.
+  /// The layout of the matrix of input and output channels, as if each kernel had a single position.
   WeightLayout pairs;
   std::vector<float> sizes;     ///< The largest absolute weight of each pair.
   std::vector<double> inputs;   ///< The factor of each input channel.
@@ -24,8 +24,8 @@ struct Layer {
 struct Pair {
   std::size_t first = 0;
   std::size_t second = 0;
-  /// The number of input channels of the second layer for each output channel of the first, which exceeds 1 after a
-  /// Flatten.
+  /// The number of input channels of the second layer that belong to one output channel of the first: 1, or the number
+  /// of elements of a plane if a Flatten lies between them.
   std::size_t columns = 1;
 };
 
@@ -95,8 +95,8 @@ class Equalizer {
     if (fits) pairs_.push_back({.first = first, .second = second, .columns = inputs / outputs});
   }
 
-  /// Computes, for each output channel of the first layer, the largest weight that computes it and the largest weight
-  /// of the second layer that reads it.
+  /// Computes, for each output channel c of the first layer, made[c], the largest absolute weight that computes it, and
+  /// read[c], the largest absolute weight of the second layer that reads it, both with the current factors.
   void measure(const Pair& pair, std::vector<double>& made, std::vector<double>& read) const {
     const Layer& first = layers_[pair.first];
     const Layer& second = layers_[pair.second];
@@ -122,7 +122,8 @@ class Equalizer {
     }
   }
 
-  /// Returns the binary logarithm of the largest factor.
+  /// Scales each common channel of a pair so that both largest weights become equal. Returns the largest change, as the
+  /// absolute binary logarithm of a factor.
   double equalize_pair(const Pair& pair) {
     // Without a limit, a channel with almost no effect would become as large as the other channels, and so would its
     // bias.

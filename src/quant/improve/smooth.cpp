@@ -16,7 +16,7 @@ namespace {
 
 using Divisors = std::vector<double>;
 
-/// The axis of the channels of a tensor, and its size.
+/// The channel axis of a tensor, given by the number of axes after it, and the number of channels.
 struct ChannelAxis {
   std::size_t trailing = 0;  ///< The number of axes after the channel axis.
   std::size_t size = 0;
@@ -33,7 +33,8 @@ bool holds_channels(const onnx::TensorData& data, const ChannelAxis& axis) {
   return rank > axis.trailing && data.dims[rank - 1 - axis.trailing] == static_cast<std::int64_t>(axis.size);
 }
 
-/// Divides a constant that has one number for each channel, or one for all.
+/// Divides the constant that is input `input` of a node by one divisor per channel. A constant with one number for all
+/// channels is expanded to one per channel first.
 void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axis, const Divisors& by) {
   const onnx::TensorData data = *node.input(input)->constant();
   std::vector<std::int64_t> dims = data.dims;
@@ -49,7 +50,8 @@ void divide_constant(onnx::Node& node, std::size_t input, const ChannelAxis& axi
   replace_constant(node, input, dims, numbers);
 }
 
-/// Divides the weights and the bias of a layer. divide_sum() divides the constant of an Add that follows the layer.
+/// Divides the weights and the own bias of a layer by one divisor per output channel. A bias in an Add after the layer
+/// is divided by divide_sum().
 void divide_layer(onnx::Node& node, const Divisors& by) {
   WeightedLayer layer = *find_weighted_layer(node);
   std::vector<double> weights = *layer.weights->constant()->numbers();
@@ -61,22 +63,24 @@ void divide_layer(onnx::Node& node, const Divisors& by) {
   set_bias(layer, bias);
 }
 
-/// The steps that divide a tensor by constants: changes of the constants in the nodes that compute it.
+/// The changes of constants that together divide a tensor by one divisor per channel. The changes are first collected
+/// by divide() and then made by apply().
 class Division {
  public:
   explicit Division(ChannelAxis axis) : axis_(axis) {}
 
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  /// Returns how many neighboring channels of the tensor must share a divisor. After a Flatten, the elements of a plane
-  /// must.
+  /// Returns the number of neighboring channels of the tensor that must have the same divisor: 1, or the elements of a
+  /// plane if the tensor is the result of a Flatten.
   [[nodiscard]] std::size_t columns() const { return columns_; }
 
-  /// Applies the steps. `by` has one divisor for each group of columns() neighboring channels.
+  /// Changes the collected constants. by[i] is the divisor of the channels i * columns() to (i + 1) * columns() - 1.
   void apply(const Divisors& by) const {
     for (const auto& step : steps_) step(by);
   }
 
-  /// Finds the steps that divide `value`. Returns false if it cannot be divided.
+  /// Collects the changes that divide `value`, from its node backwards. Returns false, and sets why_not(), if the value
+  /// cannot be divided by changing constants.
   bool divide(const onnx::Value& value) {
     onnx::Node* node = value.producer;
     if (node == nullptr) return fail(fmt::format("no node computes '{}'", value.name));
@@ -119,7 +123,8 @@ class Division {
     return true;
   }
 
-  /// Adds the steps for a scale, and a bias if there is one, along one axis.
+  /// Collects the division of input 1 (scale) and, if it is present, input 2 (bias) of a normalization node. Returns
+  /// false, and sets why_not(), if one of them is not a constant with one number per channel.
   bool add_scale_and_bias(onnx::Node& node) {
     const ChannelAxis axis{.trailing = 0, .size = axis_.size};
     for (std::size_t i : {std::size_t{1}, std::size_t{2}}) {
@@ -161,7 +166,8 @@ class Division {
     return divide_input(node, 0);
   }
 
-  /// Divides one factor of a product: a constant, or the result of another node.
+  /// Collects the division of one factor of a Mul: a constant, or the result of another node. Returns false if neither
+  /// factor can be divided.
   bool divide_product(onnx::Node& node) {
     if (add_constant(node, 0, axis_) || add_constant(node, 1, axis_)) return true;
     Division other = *this;
@@ -183,7 +189,7 @@ class Division {
   std::string why_not_;
 };
 
-/// A tensor, the layers that read it, and how it can be divided or why it cannot.
+/// A tensor `x` and the layers that read it. After plan(), either `division` or `why_not` is set.
 struct Readers {
   const onnx::Value* x = nullptr;
   std::vector<WeightedLayer> layers;
@@ -209,7 +215,8 @@ std::vector<Readers> find_readers(onnx::Model& model, bool convolutions) {
   return all;
 }
 
-/// Finds how the tensor can be divided, or why it cannot be divided.
+/// Sets `readers.division` to the changes that divide the tensor, or `readers.why_not` to the reason why it cannot be
+/// divided.
 void plan(Readers& readers) {
   const bool is_only_theirs = readers.x->uses.size() == readers.layers.size() && !readers.x->is_output();
   const bool own = std::all_of(readers.layers.begin(), readers.layers.end(),
@@ -246,7 +253,7 @@ void measure(Readers& readers, const onnx::TensorData& tensor) {
   }
 }
 
-/// Returns a divisor for each group of channels that share one.
+/// Returns one divisor for each group of Division::columns() neighboring channels.
 Divisors divisors_of(const Readers& readers, double alpha) {
   // The limit keeps almost empty channels from becoming as large as the other channels.
   constexpr double most = 1024;

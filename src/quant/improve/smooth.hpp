@@ -11,12 +11,12 @@
 namespace graft::quant {
 
 struct SmoothOptions {
-  /// The exponent alpha of equation 4. With 0 the ranges of the weights' channels become equal, with 1 those of the
-  /// inputs' channels.
+  /// The exponent alpha of equation 4, from 0 to 1: at 0 all channels of the weights get the same range, at 1 all
+  /// channels of the inputs.
   double alpha = 0.5;
-  /// Whether Conv and ConvTranspose are smoothed too. With a scale for each channel of the weights, smoothing them
-  /// gains more than equalization: 34.0 dB on the digits network, against 32.2 dB with equalization and 32.5 dB with
-  /// neither; on a deep random network 28.5, 24.3 and 23.8 dB.
+  /// Whether Conv and ConvTranspose are smoothed too. If weights have a scale for each channel, this gains more than
+  /// equalization: 34.0 dB on the digits network, against 32.2 dB with equalization and 32.5 dB with neither; on a deep
+  /// random network 28.5, 24.3 and 23.8 dB.
   bool convolutions = false;
   ObserveOptions observe = {};
 };
@@ -31,12 +31,13 @@ struct Smoothed {
   std::string why_not;  ///< Why the tensor was not divided; empty if it was.
 };
 
-/// Implements Xiao et al. 2023, SmoothQuant, equation 4. For the MatMuls and Gemms of the main graph that have constant
-/// f32 weights, channel j of the input is divided by max|x_j|^alpha / max|w_j|^(1 - alpha), and the weights are
-/// multiplied by it. The division is applied to constants of the nodes that compute the input: LayerNormalization,
-/// RMSNormalization, BatchNormalization, Mul and Add with constants, or another layer. It also passes through Relu and
-/// similar nodes, Flatten, and one side of a Mul. Layers that read the same tensor share the divisors. If other nodes
-/// read the tensor too, or no constants can be divided, the tensor is not changed.
+/// Implements SmoothQuant (Xiao et al. 2023, equation 4), and returns one result per tensor. For each MatMul and Gemm
+/// of the main graph with constant f32 weights w and input x, divides channel j of x by max|x_j|^alpha / max|w_j|^(1 -
+/// alpha) and multiplies the weights by it; the ranges of x are measured on `data`. The division changes constants of
+/// the nodes that compute x: LayerNormalization, RMSNormalization, BatchNormalization, Mul and Add with constants, or
+/// another layer. Relu and similar nodes, Flatten, and one factor of a Mul may lie between these nodes and x. Layers
+/// that read the same tensor share the divisors. If other nodes read the tensor too, or no such constants are found,
+/// the tensor is not changed, and its result has the reason.
 std::vector<Smoothed> smooth_quant(const runtime::Engine& engine, onnx::Model& model, const CalibrationData& data,
                                    const SmoothOptions& options = {});
 

@@ -12,7 +12,7 @@
 namespace graft::quant {
 namespace {
 
-/// The function factor * x + summand, for each channel.
+/// The function factor[c] * x + summand[c] of each channel c.
 struct Scale {
   std::vector<double> factor;
   std::vector<double> summand;
@@ -66,7 +66,8 @@ std::optional<Scale> scale_of(const onnx::Node& node, const WeightedLayer& layer
   return scale;
 }
 
-/// Folds the node that follows a layer into the layer, and returns whether that was possible.
+/// Folds the only node that reads a layer's output into the weights and bias of the layer, if it is a scale per
+/// channel. Returns whether it did.
 bool fold_next(WeightedLayer& layer) {
   onnx::Node* node = only_reader(layer.output());
   if (node == nullptr || !layer.owns_weights() || layer.dequantize != nullptr) return false;

@@ -9,10 +9,11 @@
 
 namespace graft::quant {
 
-/// Folds BatchNormalization, and Mul, Add, Sub and Div by one number per channel or for all channels, into the weights
-/// and the bias of the preceding Conv, ConvTranspose, Gemm or MatMul of the main graph, if no other node reads the
-/// tensor between them or the weights. If a bias is needed, a Conv or Gemm gets one, and a MatMul gets an Add after it.
-/// The layer's output takes the name of the last folded node's output. Returns the number of nodes that were removed.
+/// Folds BatchNormalization, and Mul, Add, Sub and Div by constants per channel or for all channels, into the weights
+/// and the bias of the Conv, ConvTranspose, Gemm or MatMul before them in the main graph. Does so only if no other node
+/// reads the tensor between them or the weights. If a bias is needed, a Conv or Gemm gets one, and a MatMul gets an Add
+/// after it. The layer's output takes the name of the last folded node's output. Returns the number of nodes that were
+/// removed.
 std::size_t fold_scales(onnx::Model& model);
 
 }  // namespace graft::quant

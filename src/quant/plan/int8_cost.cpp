@@ -15,7 +15,8 @@ double elements_of(const onnx::Value& value) {
   return elements;
 }
 
-/// Returns the multiply-adds for one element of the result: the number of weights that contribute to it.
+/// Returns the number of multiply-adds for one output element: the number of weights in the constant input `input`,
+/// divided by its size along `axis`, the output channels. Returns 0 if that input is not a constant.
 double products_per_element(const onnx::Node& node, std::size_t axis, std::size_t input = 1) {
   const auto weight = node.input(input) == nullptr ? std::nullopt : node.input(input)->constant();
   if (!weight || axis >= weight->dims.size()) return 0;

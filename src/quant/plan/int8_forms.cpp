@@ -63,15 +63,15 @@ bool is_finite(const onnx::TensorData& tensor) {
          std::all_of(numbers->begin(), numbers->end(), [](double number) { return std::isfinite(number); });
 }
 
-/// Returns whether the node is a mean and the only reader of its input. If other nodes read the input in f32, int8
-/// gains nothing, because TensorRT-RTX then stores the input in f32.
+/// Returns whether the node is a GlobalAveragePool or ReduceMean and the only reader of its input. If other nodes read
+/// the input in f32, int8 gains nothing, because TensorRT-RTX then stores the input in f32.
 bool is_mean_of_its_own(const onnx::Node& node) {
   return is_any_of(node, {"GlobalAveragePool", "ReduceMean"}) && node.input(0)->uses.size() == 1 &&
          node.input(0)->output_count == 0;
 }
 
-/// Returns whether the node is a Relu or LeakyRelu that reads the result of a plugin of Graft or of a node that only
-/// moves data. TensorRT fuses an activation function with a convolution or a matrix product before it, and so not here.
+/// Returns whether the node is a Relu or LeakyRelu after a Graft plugin or a node that only moves elements. TensorRT
+/// fuses an activation function into a convolution or a matrix product before it, but not into these nodes.
 bool is_between_int8(const onnx::Node& node, const Int8Forms& forms) {
   const onnx::Node* maker = node.input(0) == nullptr ? nullptr : node.input(0)->producer;
   if (!is_any_of(node, {"LeakyRelu", "Relu"}) || maker == nullptr) return false;

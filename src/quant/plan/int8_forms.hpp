@@ -12,18 +12,19 @@
 
 namespace graft::quant {
 
-/// The form in which a node could compute in int8, regardless of its neighbors.
+/// The way in which a node could compute in int8, whatever the nodes around it do.
 struct Int8Form {
   enum class What : std::uint8_t { weighted, moves, adds, averages, graft, none };
   What what = What::none;
-  /// Why the node has no other form in int8, if a reader of the report might expect one.
+  /// The reason why the node has no int8 form although a user might expect one, as a clause for the report; otherwise
+  /// empty.
   std::string refusal;
   std::optional<std::size_t> axis;
   bool shares_scale = false;
 };
 using Int8Forms = std::unordered_map<const onnx::Node*, Int8Form>;
 
-/// Returns the form of a node. `before` contains the forms of the nodes before it.
+/// Returns the int8 form of a node. `before` must contain the forms of the nodes that compute its inputs.
 [[nodiscard]] Int8Form form_of(const onnx::Node& node, EightBits type, const Int8Forms& before);
 
 /// Returns whether a value is an f32 tensor that is not a constant.

@@ -16,9 +16,9 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether a node computes each output element from one input element, with constants per channel or for all.
-/// The list of operators does not match any trait of the schemas: it contains those that TensorRT fuses into the
-/// preceding kernel, which includes BatchNormalization and excludes some elementwise operators.
+/// Returns whether TensorRT can fuse a node into the kernel before it because each output element depends on one
+/// element of each input. This is a list of operators, because no trait of the schemas marks them: it includes
+/// BatchNormalization and excludes some elementwise operators.
 bool is_pointwise(const onnx::Node& node) {
   return is_any_of(node, {"Abs",       "Add",         "BatchNormalization",
                           "Celu",      "Clip",        "Div",
@@ -32,14 +32,14 @@ bool is_pointwise(const onnx::Node& node) {
                           "Sum",       "Tanh"});
 }
 
-/// Returns whether TensorRT fuses a node with one input into the kernel that computes the sums, before the result is
-/// stored in int8.
+/// Returns whether a node is an activation function that TensorRT fuses into the convolution or matrix product before
+/// it, so that the result is computed in f32 and then stored in int8.
 bool is_activation_function(const onnx::Node& node) {
   return is_any_of(node, {"Clip", "LeakyRelu", "PRelu", "Relu"}) ||
          (is_any_of(node, {"Add", "Mul"}) && activations_of(node).size() == 1);
 }
 
-/// Groups of tensors that share a scale.
+/// Groups of tensors that must share a scale, as a union-find structure over tensor names.
 class Groups {
  public:
   void join(const std::string& a, const std::string& b) { parents_[root(a)] = root(b); }
@@ -94,8 +94,8 @@ class Planner {
            std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });
   }
 
-  /// Returns whether all readers of a value read it in int8, possibly after an activation function. (A value that is
-  /// also read in f32, such as the residual stream of a transformer, is stored in f32 in any case, so nothing is lost.)
+  /// Returns whether all readers of a value read it in int8, directly or after an activation function. If a value is
+  /// also read in f32, as the residual stream of a transformer is, TensorRT stores it in f32, and this returns false.
   [[nodiscard]] bool ends_in_int8(const onnx::Value& value) const {
     if (is_only_wanted_in_int8(value)) return true;
     if (value.output_count != 0 || value.uses.size() != 1) return false;
@@ -103,8 +103,9 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// Returns the node that computes the sums of a value, if the value has a single reader and nothing but constants was
-  /// added after that node; otherwise null.
+  /// Returns the convolution or matrix product of which a value is the result, possibly after Adds of constants.
+  /// Returns null if it is another node's result, if that node is kept in f32, or if the value has more than one
+  /// reader.
   [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
     const onnx::Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
@@ -114,7 +115,8 @@ class Planner {
     return sums_for(*maker->inputs[given[0]]);
   }
 
-  /// Returns the position in the graph at which the first input of a node is available.
+  /// Returns 1 plus the index, in topological order, of the node that computes input 0, or 0 for an input of the
+  /// network.
   [[nodiscard]] std::size_t place_of_input(const onnx::Node& node) const {
     const onnx::Node* maker = node.input(0)->producer;
     return maker == nullptr ? 0 : order_.at(maker) + 1;
@@ -173,7 +175,8 @@ class Planner {
 
   // ---- Descriptions
 
-  /// Returns whether TensorRT can compute a node in the kernel of an int8 node before it.
+  /// Returns whether TensorRT can fuse an elementwise node into the kernel of an int8 node that computes one of its
+  /// inputs.
   [[nodiscard]] bool follows_int8(const onnx::Node& node) const {
     if (!is_pointwise(node)) return false;
     return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const onnx::Value* value) {
@@ -220,7 +223,8 @@ class Planner {
     return told;
   }
 
-  /// Returns the int8 node into whose kernel the node is fused: the last one to be computed of those that it reads.
+  /// Returns the int8 node with whose kernel a node is fused: of the int8 nodes that compute its inputs, the last in
+  /// topological order; null if there are none.
   [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
     const onnx::Node* last = nullptr;
     for (const onnx::Value* value : node.inputs) {
@@ -241,7 +245,7 @@ class Planner {
     return {};
   }
 
-  /// Returns a remark on how TensorRT-RTX 1.7.1 built a node, or an empty string.
+  /// Returns a remark for the report on how TensorRT-RTX 1.7.1 runs a node in int8, or an empty string.
   [[nodiscard]] static std::string remark_on(const onnx::Node& node) {
     if (!node.is("AveragePool")) return {};
     const auto window = node.ints("kernel_shape").value_or(std::vector<std::int64_t>());
@@ -296,7 +300,7 @@ class Planner {
   Int8Forms forms_;
   std::unordered_map<const onnx::Node*, std::vector<std::size_t>> inputs_;  ///< Inputs that are read in int8.
   std::unordered_map<const onnx::Node*, Int8Kind> kinds_;
-  /// The kernel of each node that computes in int8 or is fused after such a node, named by its int8 node.
+  /// Maps each node that computes in int8, or that is fused after such a node, to the int8 node that starts its kernel.
   std::unordered_map<const onnx::Node*, const onnx::Node*> kernels_;
   std::set<const onnx::Value*> wanted_;
   Groups groups_;

@@ -18,13 +18,13 @@ namespace graft::quant {
 enum class Int8Kind : std::uint8_t {
   computes,  ///< The node computes from int8: a convolution, a matrix product, a sum or a Graft operator.
   moves,     ///< The node passes int8 values on unchanged.
-  /// The node computes in f32 on the result of an int8 node before that is stored, because TensorRT fuses both into one
+  /// The node computes in f32 on the unrounded result of an int8 node before it, because TensorRT fuses both into one
   /// kernel.
   follows,
   kept,  ///< The node computes in f32.
   none,  ///< The node has no f32 tensors.
 };
-/// Returns "int8" or "f8" (computes and moves), "fused", "f32" or "".
+/// Returns "int8" or "f8" (for computes and moves), "fused" (follows), "f32" (kept) or "" (none).
 [[nodiscard]] std::string_view to_string(Int8Kind kind, EightBits type);
 
 /// The plan for one node.
@@ -32,7 +32,8 @@ struct Int8Node {
   NodeRef node;  ///< The node; its id equals key_of(node).
   Int8Kind kind = Int8Kind::none;
   std::string reason;  ///< Why the node is kept in f32, or a remark on the node.
-  /// Whether the node is kept in f32 because of its form or its neighbors, as opposed to Int8Choice::kept.
+  /// Whether the node is kept in f32 because of its operator, attributes or neighbors, and not because of
+  /// Int8Choice::kept.
   bool by_form = false;
 
   std::vector<std::size_t> inputs;  ///< The indices of the inputs that the node reads in int8.
@@ -49,14 +50,14 @@ struct Int8Choice {
 struct Int8Plan {
   EightBits type = EightBits::int8;
   std::vector<Int8Node> nodes;  ///< The nodes of the main graph in order, without Constant nodes.
-  /// The tensors that are quantized, each with the name of the tensor that identifies their common scale.
+  /// Maps each tensor that is quantized to the tensor that identifies its group: tensors of one group share a scale.
   std::map<std::string, std::string, std::less<>> tensors;
-  /// All tensors that may be quantized by this plan or by one that keeps more nodes in f32.
+  /// All tensors that this plan quantizes, or that a plan with more nodes kept in f32 would quantize.
   std::vector<std::string> candidates;
 };
 
-/// Returns a copy in the form that the planner expects: that of prepare_for_types, with scales after a convolution or a
-/// matrix product folded into its weights. For f8 the opset is at least 19, the first that has f8.
+/// Returns a copy of the model in the form that plan_int8 requires: as prepare_for_types returns it, with scales after
+/// convolutions and matrix products folded into their weights. For f8 the opset is at least 19, the first that has f8.
 [[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type = EightBits::int8);
 
 /// Plans int8. Convolutions and matrix products with constant weights compute in int8, and the tensors that they read
@@ -72,7 +73,7 @@ struct Int8Plan {
 /// docs/decisions/0012_where_int8_is_placed.md has the details.
 [[nodiscard]] Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice = {});
 
-/// The step size of int8 for each name in Int8Plan::tensors.
+/// The step size (scale) of each tensor in Int8Plan::tensors, by tensor name.
 using Int8Scales = std::map<std::string, float, std::less<>>;
 
 struct Int8Model {
@@ -81,13 +82,13 @@ struct Int8Model {
 };
 
 /// Returns the prepared model with QuantizeLinear and DequantizeLinear inserted as planned. Weights are int8 with a
-/// scale for each channel, and biases stay f32. A tensor is quantized once for all nodes that read it in int8; nodes
-/// that read it in f32 read the original. Nodes kept in f32 have the reason in their metadata `graft.precision`. Throws
-/// Error (internal) for a missing scale.
+/// scale for each channel, and biases stay f32. A tensor is quantized once for all nodes that read it in int8; other
+/// nodes read the f32 tensor. Nodes kept in f32 have the reason in their metadata entry `graft.precision`. Throws Error
+/// (internal) if `scales` lacks a tensor.
 [[nodiscard]] Int8Model place_int8(const onnx::Model& prepared, const Int8Plan& plan, const Int8Scales& scales);
 
-/// A constant in 8 bits, with one scale for each channel along the axis. The largest number of a channel is mapped to
-/// the type's largest number.
+/// A constant in 8 bits, with one scale for each channel. The scale maps the largest absolute value of the channel to
+/// the largest number of the type.
 struct QuantizedWeight {
   onnx::TensorData steps;
   std::vector<float> scales;

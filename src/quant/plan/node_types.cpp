@@ -13,24 +13,24 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether inputs with this letter may be f32 or f16. The inputs of Resize after its first one are regions and
-/// sizes, which are f32 in files of every opset.
+/// Returns whether the schema allows both f32 and f16 for its type variable `letter`. For Resize only the type of the
+/// first input counts, because regions and sizes are f32 in files of every opset.
 bool can_narrow(const onnx::SchemaTypes& types, char letter) {
   const onnx::TypeSet* allowed = types.types_of(letter);
   return allowed != nullptr && allowed->contains(onnx::ElementType::f32) && allowed->contains(onnx::ElementType::f16) &&
          (types.name != "Resize" || letter == types.input_letter(0));
 }
 
-/// Returns whether a number that is too large for the type may become the type's largest number, because the node only
-/// requires a number larger than all other elements.
+/// Returns whether a constant that is too large for the type may be replaced by the type's largest number: the node
+/// uses it as a bound or a mask, which only has to exceed all other elements.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
-/// Returns whether a constant that is too small for the type may become the type's smallest number: an epsilon only has
-/// to be different from 0, and a bias is added to larger values.
+/// Returns whether a constant that is too small for the type may be replaced by the type's smallest positive number: an
+/// epsilon only has to be different from 0, and a bias is added to larger values.
 bool may_grow(const onnx::Node& node, std::size_t input) {
   constexpr std::size_t bias = 2;
   return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||
@@ -69,7 +69,7 @@ std::optional<std::string> reason_to_keep(const onnx::Node& node, const TypedOpt
   return std::nullopt;
 }
 
-/// Plans a Graft node by the type row that begins with this type.
+/// Returns the plan of a Graft node, from the row of its type table whose first input has the type `narrow`.
 NodePlan operator_plan(const onnx::Node& node, onnx::ElementType narrow) {
   const auto op = make_operator(node);
   if (op == nullptr) return kept(unknown_operator_reason());
@@ -152,10 +152,10 @@ std::optional<std::string> constants_that_do_not_fit(const onnx::Node& node, con
 
 // ---- Nodes that work in any type
 
-/// The type in which a value is computed, or which a reader requires.
+/// The type that a value has or that a reader requires: f32, the narrow type, or either of them.
 enum class Side : std::uint8_t { f32, narrow, either };
 
-/// Returns the type in which a value is computed. Flexible nodes in `from` count as f32.
+/// Returns the type in which a value is computed. Nodes in `from` whose type is still to be decided count as f32.
 Side source_of(const NodePlans& plans, bool typed_io, const onnx::Value& value,
                const std::set<const onnx::Node*>& from) {
   if (value.constant()) return Side::either;
@@ -175,7 +175,7 @@ Side wanted_by(const NodePlans& plans, const onnx::Use& use) {
   return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
 }
 
-/// Returns whether fewer casts are needed with the node in f32, given that its inputs are f32.
+/// Returns whether a flexible node needs fewer Casts in f32 than in the narrow type, given that its inputs are f32.
 bool is_wanted_in_f32(const NodePlans& plans, bool typed_io, const onnx::Node& node, const NodePlan& plan) {
   bool narrow = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

@@ -15,10 +15,11 @@
 
 namespace graft::quant {
 
-/// The decision on a node, and the types of its inputs and outputs.
+/// The type in which a node computes, and which of its inputs and outputs have that type.
 struct NodePlan {
   NodeType type = NodeType::none;
-  /// Whether the node works in any type without rounding, so that its type is chosen to need the fewest casts.
+  /// Whether the node computes the same result in any type, as Transpose does. Its type is then chosen by
+  /// settle_flexible_nodes() so that the fewest Casts are needed.
   bool flexible = false;
   bool by_form = false;
   bool refused_in_f32 = false;  ///< Whether TypedOptions::refusal refuses the node in f32 too.
@@ -29,32 +30,33 @@ struct NodePlan {
 };
 using NodePlans = std::unordered_map<const onnx::Node*, NodePlan>;
 
-/// Maps the key_of a refused node to the reason.
+/// Maps the key_of of each node that TypedOptions::refusal refuses to the reason.
 using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 
-/// Returns the plan of a node by itself. Nodes in `known` are refused in the type, and stay in f32.
+/// Returns the plan of a node without regard to other nodes. Nodes in `known` stay in f32.
 [[nodiscard]] NodePlan plan_node(const onnx::Node& node, const TypedOptions& options, const RefusedNodes& known);
 
-/// Decides the type of nodes that work in any type, so that no Cast is followed by its inverse Cast. `nodes` are all
-/// nodes of the graph, in its order.
+/// Decides the types of the flexible nodes in `plans`, so that no Cast is followed by its inverse Cast. `nodes` are all
+/// nodes of the graph in topological order. `typed_io`: inputs and outputs of the network have the narrow type.
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io);
 
-/// A constant in the narrow type, and the elements that the type cannot represent.
+/// A constant converted to the narrow type, and an element that the type cannot represent.
 struct ConstantFit {
   double beyond = 0;     ///< An element beyond the range of the type; 0 if all elements are within it.
   double vanishing = 0;  ///< An element that becomes 0 in the type, if all elements become 0; otherwise 0.
-  /// The converted constant. Elements beyond the range become the largest value of the type, and vanishing elements the
-  /// smallest.
+  /// The converted constant. Elements beyond the range are replaced by the largest value of the type, and elements that
+  /// would become 0 by the smallest.
   onnx::TensorData converted{};
 };
 [[nodiscard]] ConstantFit fit(const onnx::TensorData& tensor, onnx::ElementType narrow);
 
-/// Returns the types in the newest opset that has the operator, or null if none of its inputs can have another type.
+/// Returns the types of an operator in the newest opset that has it, or null if the operator is unknown or allows only
+/// f32 for its floating-point inputs.
 [[nodiscard]] const onnx::SchemaTypes* types_to_narrow(std::string_view op_type);
-/// Returns the opset from which all inputs that can change their type may have this one; 0 if no opset allows it.
+/// Returns the lowest opset in which all inputs that may be narrowed allow the type `narrow`, or 0 if no opset does.
 [[nodiscard]] std::int64_t narrow_since(const onnx::SchemaTypes& newest, onnx::ElementType narrow);
-/// Returns whether the node's attribute `dtype` is the type of its output. Without the attribute the output has the
-/// type of the input, which the schemas do not express.
+/// Returns whether a node has the attribute `dtype`, which sets the type of its output. Without it, the output has the
+/// type of the input; ONNX's schemas do not express that.
 [[nodiscard]] bool has_type_of_output(const onnx::Node& node);
 
 [[nodiscard]] bool has_f32_tensor(const onnx::Node& node);

@@ -21,7 +21,7 @@ namespace {
 
 onnx::NodeAttribute float_attribute(float number) { return onnx::NodeAttribute(onnx::AttributeData(number)); }
 
-/// A quantized tensor, before and after DequantizeLinear.
+/// A quantized tensor: the 8-bit tensor after QuantizeLinear, and the f32 tensor after DequantizeLinear.
 struct QuantizedValue {
   onnx::Value* steps = nullptr;  ///< The tensor in 8 bits.
   onnx::Value* numbers = nullptr;
@@ -103,7 +103,7 @@ class Placing {
     return rounded_.emplace(x.name, QuantizedValue{quantize->output(), back->output()}).first->second;
   }
 
-  /// Replaces a node with one that writes int8. The name of the output moves to the result of DequantizeLinear.
+  /// Replaces a Graft node by one with an int8 output, followed by a DequantizeLinear that computes the old output.
   void split_output(onnx::Node& node) {
     onnx::Value& y = *node.output();
     onnx::Node* own = graph().add_node(node.op_type, node.inputs, {y.name + ending()}, &node, node.domain);
@@ -132,7 +132,7 @@ class Placing {
     return known;
   }
 
-  /// Quantizes the weights of a Graft operator, which are an input or an attribute.
+  /// Quantizes the constant weights of a Graft operator, which are an input or an attribute, and sets their scales.
   void quantize_operator(onnx::Node& node) {
     const auto op = make_operator(node);
     const std::optional<Int8Weight>& stored = op->type().int8_weight;

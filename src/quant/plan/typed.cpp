@@ -25,7 +25,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns f16, bf16 or f64 if the node has a tensor of that type.
+/// Returns the type of the first output or input of a node that is f16, bf16 or f64, or nothing if it has none.
 std::optional<onnx::ElementType> other_float_of(const onnx::Node& node) {
   for (const std::vector<onnx::Value*>* values : {&node.outputs, &node.inputs}) {
     for (const onnx::Value* value : *values) {
@@ -64,7 +64,7 @@ class Typing {
     return std::move(result_);
   }
 
-  /// Returns the nodes that TypedOptions::refusal refuses in the narrow type, with the reasons.
+  /// Returns the nodes that TypedOptions::refusal refused in the narrow type, with the reasons.
   [[nodiscard]] const RefusedNodes& refused() const { return refused_; }
 
  private:
@@ -142,7 +142,8 @@ class Typing {
     redirect(f32_readers, wide);
   }
 
-  /// Adds a Cast for an output of the graph whose type differs from the value's. The output keeps its name.
+  /// Adds a Cast of `value` to `to`, makes its result an output of the graph in place of `value`, with the same name,
+  /// and returns the result.
   onnx::Value* make_output(onnx::Value& value, onnx::ElementType to) {
     const std::string name = value.name;
     const std::string_view own = to == onnx::ElementType::f32 ? narrow_name(narrow_) : "f32";
@@ -229,14 +230,14 @@ class Typing {
   NodePlans plans_;
 };
 
-/// Returns the opset that a node needs for bf16, or 0 if no opset up to `bf16_opset` allows bf16.
+/// Returns the lowest opset in which a node's operator allows bf16, or 0 if no opset up to `bf16_opset` does.
 std::int64_t opset_of_bf16(const onnx::Node& node) {
   const onnx::SchemaTypes* types = node.domain.empty() ? types_to_narrow(node.op_type) : nullptr;
   const std::int64_t since = types == nullptr ? 0 : narrow_since(*types, onnx::ElementType::bf16);
   return since <= onnx::bf16_opset ? since : 0;
 }
 
-/// Returns the opset in which all nodes that support bf16 can be in bf16.
+/// Returns the lowest opset, from 17 on, in which all nodes that support bf16 can compute in bf16.
 std::int64_t opset_of_bf16(const onnx::Model& model) {
   std::int64_t needed = onnx::working_opset;
   for (const onnx::Node* node : std::as_const(model).graph().nodes()) {

@@ -39,17 +39,18 @@ inline constexpr std::string_view precision_note = "graft.precision";
 /// has no f32 output.
 [[nodiscard]] bool works_in_any_type(const onnx::Node& node);
 
-/// Returns why the program that will run the model refuses a node with the types of its tensors. Returns nothing if the
-/// program accepts the node, or if that is unknown.
+/// A function that returns why the program that will run the model refuses a node with the current types of its
+/// tensors, or nothing if it accepts the node or this is unknown.
 using NodeRefusal = std::function<std::optional<std::string>(const onnx::Node&)>;
 
 struct TypedOptions {
   report::Precision precision = report::Precision::f16;
   bool typed_io = false;  ///< Whether the inputs and outputs of the model are converted as well.
-  /// Whether nodes whose results a QuantizeLinear reads may be converted. Every int8 node must then be in `kept`.
+  /// Whether nodes whose results a QuantizeLinear reads may be converted to the narrow type. Every int8 node must then
+  /// be in `kept`.
   bool narrow_before_int8 = false;
   std::map<std::string, std::string, std::less<>> kept;  ///< Maps the key_of a node to keep in f32 to the reason.
-  /// A callback that refuses nodes. A node that it refuses in the narrow type, and not in f32, is kept in f32.
+  /// Keeps a node in f32 if this function refuses it in the narrow type but not in f32. May be empty.
   NodeRefusal refusal = {};
 };
 
@@ -60,19 +61,20 @@ enum class NodeType : std::uint8_t {
   none,     ///< The node has no f32 tensors.
 };
 
-/// The decision on a node.
+/// The type that was chosen for a node, and why.
 struct TypedNode {
   NodeRef node;  ///< The node; its id equals key_of(node).
   NodeType type = NodeType::none;
   std::string reason;  ///< Why the node is kept in f32.
-  /// Whether the node is kept because of its form, as opposed to TypedOptions::kept.
+  /// Whether the node is kept in f32 because of its operator, attributes or neighbors, and not because of
+  /// TypedOptions::kept.
   bool by_form = false;
-  /// The type of the node's tensors if that is f16, bf16 or f64 and there are no f32 tensors.
+  /// f16, bf16 or f64 if the original node has tensors of that type and no f32 tensors; otherwise nothing.
   std::optional<onnx::ElementType> before = {};
 };
 
-/// Returns the type in which the node computes, "f16", "bf16", "f32" or "f64"; empty if it has no tensors of these
-/// types.
+/// Returns "f16", "bf16", "f32" or "f64", the type in which the node computes after the conversion to `precision`;
+/// empty if it has no tensors of these types.
 [[nodiscard]] std::string type_name(const TypedNode& node, report::Precision precision);
 
 struct TypedModel {
@@ -82,22 +84,22 @@ struct TypedModel {
   std::size_t casts = 0;  ///< The number of Cast nodes that were added.
 };
 
-/// Returns a copy in the form that make_typed expects: inputs with a default are constants, calls of functions that are
-/// not Graft's are inlined, the opset is 17 or the lowest that has the type, and types are inferred. The keys of its
-/// nodes stay valid in the result of make_typed.
+/// Returns a copy of the model in the form that make_typed requires: inputs with a default become constants, calls of
+/// functions that are not Graft's are inlined, the opset is 17 or the lowest later one that supports the type, and
+/// types are inferred. key_of() of its nodes stays valid in the result of make_typed.
 [[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, report::Precision precision);
 
-/// Returns a note on the nodes in f64, which are not converted, and on what to do about them; nothing if there are
-/// none. `wanted` is the name of the type to which f32 nodes are converted.
+/// Returns a note that names the nodes in f64, which are not converted, and says what to do about them, or nothing if
+/// the model has no such nodes. `wanted` is the name of the type to which f32 nodes are converted.
 [[nodiscard]] std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_view wanted);
 
-/// Returns the prepared model in the narrow type. Nodes whose operators accept the type compute in it. These nodes stay
-/// in f32: kept nodes, nodes for which ONNX allows f32 only, nodes that TypedOptions::refusal refuses in the type,
-/// operators of other libraries, nodes that read DequantizeLinear or are read by QuantizeLinear, and the subgraphs of
-/// If, Loop and Scan. Graft's operators use their own f16 or bf16 form. A tensor is cast once for all readers in the
-/// other type. Nodes that only move, create or read elements have the type of their neighbors, so that no Cast is
-/// followed by its inverse. A constant is converted once. Numbers beyond the range become the largest number if they
-/// represent infinity (a mask), and an epsilon that would become 0 becomes the smallest number.
+/// Returns the prepared model in the narrow type. Nodes compute in it if their operators support it, except nodes in
+/// `kept`, nodes that TypedOptions::refusal refuses, operators of other libraries, nodes that read DequantizeLinear or
+/// are read by QuantizeLinear, and the subgraphs of If, Loop and Scan. Graft's operators use their own f16 or bf16
+/// form. A tensor is cast once for all readers of the other type. Nodes that only move, create or read elements take
+/// the type of their neighbors, so that no Cast is followed by its inverse. A constant is converted once. Values beyond
+/// the range become the largest number if they represent infinity (a mask), and an epsilon that would become 0 becomes
+/// the smallest number.
 [[nodiscard]] TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options);
 
 }  // namespace graft::quant

@@ -27,14 +27,14 @@ std::optional<WeightLayout> layout_of(const onnx::Node& node, const std::vector<
   return layout;
 }
 
-/// Returns the rank of the layer's output, if it is known.
+/// Returns the rank of the layer's output, or nothing if it is unknown.
 std::optional<std::size_t> rank_of_output(const WeightedLayer& layer) {
   if (!layer.node->is("MatMul")) return layer.layout.dims.size();
   const onnx::Value& product = *layer.node->output();
   return product.shape ? std::optional(product.shape->size()) : std::nullopt;
 }
 
-/// Returns the Add after a MatMul that holds its bias, or null.
+/// Returns the Add after a MatMul that adds one constant number per channel, its bias, or null if no such node follows.
 onnx::Node* find_add(const WeightedLayer& layer) {
   const onnx::Value& product = *layer.node->output();
   onnx::Node* add = only_reader(product);

@@ -10,18 +10,19 @@
 
 namespace graft::quant {
 
-/// The layout of weights in ONNX, as a matrix of input and output channels.
+/// The meaning of the axes of a weight tensor: which of axis 0 and 1 has input and output channels, and the groups.
 struct WeightLayout {
   std::vector<std::int64_t> dims;
   std::int64_t groups = 1;
-  /// Whether the first axis is that of the output channels, as in Conv, and in Gemm with transB.
+  /// Whether axis 0 is that of the output channels, as in Conv, and in Gemm with transB; otherwise it is axis 1.
   bool outputs_first = false;
 
   [[nodiscard]] std::size_t elements() const;
   [[nodiscard]] std::size_t inputs() const;
   [[nodiscard]] std::size_t outputs() const;
 
-  /// Calls `visit(element, input, output)` for each weight, with the channels that it connects.
+  /// Calls `visit(element, input, output)` for each weight, with its row-major index and the indices of the input and
+  /// output channel that it connects.
   template <class Visitor>
   void for_each(const Visitor& visit) const;
 };
@@ -37,9 +38,9 @@ struct WeightedLayer {
 
   [[nodiscard]] bool is_convolution() const { return !node->is("Gemm") && !node->is("MatMul"); }
   [[nodiscard]] onnx::Node& last() const { return add != nullptr ? *add : *node; }
-  /// Returns the output after the bias is added.
+  /// Returns the layer's output: that of the Add if there is one, otherwise that of the node.
   [[nodiscard]] onnx::Value& output() const { return *last().output(); }
-  /// Returns the number of axes of the output after the channel axis.
+  /// Returns the number of axes of the output that follow the channel axis: 2 for a 2-D convolution, 0 for a MatMul.
   [[nodiscard]] std::size_t axes_after_channels() const;
   /// Returns whether no other node reads the weights.
   [[nodiscard]] bool owns_weights() const;
@@ -54,12 +55,13 @@ struct WeightedLayer {
 /// graph; otherwise null.
 [[nodiscard]] onnx::Node* only_reader(const onnx::Value& value);
 
-/// Returns whether scaling a channel of the node's input by a positive factor scales the same channel of its output.
-/// With planes the channels are axis 1, otherwise the last axis.
+/// Returns whether multiplying a channel of the node's input by a positive factor multiplies the same channel of its
+/// output by it. The channel axis is axis 1 if `has_planes`, otherwise the last axis.
 [[nodiscard]] bool lets_factors_through(const onnx::Node& node, bool has_planes);
 
-/// Returns the number that a constant has for each channel of a layer's output. Returns nothing unless adding or
-/// multiplying the constant applies one number to each channel, or one to all, without changing the shape.
+/// Returns the numbers, one per output channel of a layer, that a constant adds to or multiplies the output with. A
+/// single number is repeated. Returns nothing if the value is not constant, differs within a channel, or changes the
+/// output's shape by broadcasting.
 [[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer,
                                                                      const onnx::Value* constant);
 

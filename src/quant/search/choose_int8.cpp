@@ -18,14 +18,16 @@
 namespace graft::quant {
 namespace {
 
-/// The number of samples for judging single layers, and the types of nodes that are not int8.
+/// The number of samples on which single layers, and the f16 or bf16 types of the nodes that are not int8, are judged.
 constexpr std::int64_t sensitivity_samples = 8;
-/// The number of samples after which the largest values of channels are known sufficiently well.
+/// The number of samples from which SmoothQuant measures the largest values of channels. More samples change them
+/// little.
 constexpr std::int64_t samples_to_smooth = 128;
-/// Means settle after 16 to 32 samples, and the tensors between two layers are stored for all of these samples.
+/// The number of samples for bias correction. Means change little after 16 to 32 samples, and the tensors between two
+/// layers are stored for all of these samples.
 constexpr std::int64_t samples_to_correct = 32;
 
-/// A quantized model that the search tried.
+/// A quantized model that the search evaluated, with the layers that it keeps in f32.
 struct Candidate {
   KeptLayers kept;
   Int8Plan plan;
@@ -135,7 +137,8 @@ class Int8Chooser {
     if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
   }
 
-  /// Quantizes the model with these layers kept in f32, and judges the result.
+  /// Returns the model with `kept` layers in f32 and all others quantized, rounded and bias-corrected as the options
+  /// say, and judges it.
   [[nodiscard]] Candidate make(const KeptLayers& kept) {
     Candidate made{.kept = kept,
                    .plan = scaling_.plan_with(kept),
@@ -170,7 +173,8 @@ class Int8Chooser {
 
   // ---- Search
 
-  /// Judges each layer alone in int8, and sorts the layers with the worst first.
+  /// Quantizes each layer alone, with all others in f32, and stores its accuracy in `result_.sensitivities`, sorted
+  /// with the least accurate first.
   void find_sensitivities(const KeptLayers& kept) {
     const Int8Plan plan = scaling_.plan_with(kept);
     std::vector<const Int8Node*> layers;
@@ -202,8 +206,8 @@ class Int8Chooser {
     return more;
   }
 
-  /// Searches for the smallest number of layers to keep in f32. Returns the best model with an int8 node if no model
-  /// meets the limits.
+  /// Returns the model with the fewest layers in f32 that meets the limits; `first` is the model without additional f32
+  /// layers. If no model meets them, returns the most accurate one that still has an int8 node.
   [[nodiscard]] Candidate search(Candidate first) {
     find_sensitivities(asked_);
     const std::size_t layers = result_.sensitivities.size();
@@ -236,7 +240,8 @@ class Int8Chooser {
     return std::move(*good);
   }
 
-  /// Converts nodes that are not int8, and not fused into the kernel of an int8 node, to f16 or bf16.
+  /// Converts the nodes of `chosen` that are not int8, and not fused into the kernel of an int8 node, to f16 or bf16,
+  /// unless the outputs then miss the limits.
   void narrow_the_rest(Candidate& chosen) {
     constexpr double well_below = 6;
     ChooseOptions options;
@@ -328,7 +333,7 @@ report::NodeRole role_of(Int8Kind kind) {
   return report::NodeRole::none;
 }
 
-/// Returns how a node runs in int8 or f8, or why it does not.
+/// Returns, as a clause for the report, how a node uses int8 or f8, or why it does not.
 std::string explanation(const Int8Node& node, EightBits eight_bits) {
   const std::string_view type = to_string(eight_bits);
   switch (node.kind) {
@@ -343,7 +348,7 @@ std::string explanation(const Int8Node& node, EightBits eight_bits) {
   return "it computes nothing in f32";
 }
 
-/// Returns whether a node that is not int8 computes in the type `rest` instead of f32.
+/// Returns whether a node that is not int8 computes in f16 or bf16 (Int8Options::rest) instead of f32.
 bool is_in_the_rest(const ChosenInt8& chosen, const Int8Node& node) {
   return chosen.rest && node.kind == Int8Kind::kept &&
          std::any_of(chosen.rest->nodes.begin(), chosen.rest->nodes.end(), [&](const ChosenNode& other) {

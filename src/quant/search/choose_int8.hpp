@@ -33,7 +33,8 @@ using report::QuantizedNode;
 using report::QuantizedTensor;
 using report::Sensitivity;
 
-/// The samples of a calibration that other processes count with calibrate_part().
+/// The arguments of calibrate_part() for other processes that count the samples of a calibration. The references are
+/// valid only during the call of Int8Options::parts.
 struct CalibrationWork {
   const onnx::Model& model;  ///< The network, with its improved weights.
   const std::vector<std::string>& tensors;
@@ -52,13 +53,14 @@ struct Int8Options {
   std::vector<std::string> only;  ///< Patterns of all nodes that may become int8; if empty, all may.
   /// Scales computed by TensorRT. With them, data only serve to compare outputs.
   std::optional<CalibrationCache> cache;
-  /// The file that stores the counts between runs. See CalibrateOptions::state.
+  /// The file that stores the counts between runs; empty for none. See CalibrateOptions::state.
   std::filesystem::path state = {};
-  /// Set if other processes count the samples: starts them. See CalibrateOptions::parts.
+  /// Set if other processes count the samples. It starts these processes and returns a function that returns their
+  /// parts. See CalibrateOptions::parts.
   std::function<NextPart(const CalibrationWork&)> parts = {};
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
-  /// The type, f16 or bf16, of nodes that are not int8. Nodes in which the type would cost too much accuracy stay in
-  /// f32, and all of them do if the outputs would then miss the requested limits.
+  /// The type, f16 or bf16, for nodes that are not int8; nothing leaves them in f32. Nodes that would lose too much
+  /// accuracy stay in f32, and all of them do if the outputs would otherwise miss the limits.
   std::optional<report::Precision> rest;
   NodeRefusal refusal = {};  ///< Refuses nodes in the type `rest`. See TypedOptions::refusal.
   /// The largest allowed drop of the metric, in the metric's unit.
@@ -92,7 +94,7 @@ struct ChosenInt8 {
   std::size_t written_trial = 0;  ///< The index of the trial whose model is the result.
   Int8Cost f32_cost;              ///< The estimated cost with all nodes in f32.
   std::vector<std::string> notes;
-  /// The scales, in a cache for TensorRT 7 to 10; empty for f8, and if no tensor is quantized.
+  /// The scales as a calibration cache for TensorRT 7 to 10. It has no entries for f8, and if no tensor is quantized.
   CalibrationCache cache;
   std::int64_t samples = 0;
   std::int64_t judged = 0;
@@ -102,14 +104,15 @@ struct ChosenInt8 {
   report::Precision rest_precision = report::Precision::f16;
   bool met = true;
 
-  /// Returns the type of each node of the plan, and the reason.
+  /// Returns, for the report, the type of each node of the plan and the reason for it.
   [[nodiscard]] std::vector<QuantizedNode> reported_nodes() const;
 };
 
-/// Quantizes a network. If `limit_db` or `max_drop` is not met, layers are judged one by one, the layers that lose most
-/// are kept in f32 until the limits are met, and layers that need not be in f32 are changed back to int8. Throws Error
-/// for a pattern that matches nothing, a cache without any of the model's tensors, data without samples or without
-/// finite numbers, and if the model does not run.
+/// Quantizes a network to int8 or f8, and returns the model with its scales, figures and trials. If `limit_db` or
+/// `max_drop` is set and not met, judges each layer alone, keeps the layers that lose most in f32 until the limits are
+/// met, and changes back to int8 those that need not be in f32. Throws Error for a pattern that matches nothing, a
+/// cache without any of the model's tensors, data without samples or without finite numbers, and if the model does not
+/// run.
 [[nodiscard]] ChosenInt8 choose_int8(const runtime::Engine& engine, const onnx::Model& model,
                                      const CalibrationData& data, const Int8Options& options);
 

@@ -18,7 +18,7 @@
 namespace graft::quant {
 namespace {
 
-/// The nodes that are kept in f32, and the outputs of the network with them.
+/// A set of nodes kept in f32, and the error figures of the network's outputs with this set.
 struct Choice {
   KeptNodes kept;
   std::vector<verify::OutputFigures> outputs;
@@ -30,7 +30,7 @@ Choice try_choice(TypeTrials& trials, KeptNodes kept) {
   return {std::move(kept), std::move(outputs)};
 }
 
-/// Returns the nodes that the options keep in f32.
+/// Returns the nodes that the options keep in f32: those selected by `keep` and `only`, and those in `kept`.
 KeptNodes requested_nodes(const onnx::Model& prepared, const ChooseOptions& options) {
   KeptNodes kept;
   const auto by_patterns = kept_by_patterns(prepared, options.keep, options.only,
@@ -40,9 +40,10 @@ KeptNodes requested_nodes(const onnx::Model& prepared, const ChooseOptions& opti
   return kept;
 }
 
-/// Decides on the tensors whose large negative numbers (masks) become minus infinity in the narrow type. They leave f32
-/// unless an output then misses the limit, as it does if a whole row is masked. In that case all of them stay in f32 if
-/// that improves the outputs, because several nodes compute and read a mask. Returns notes on masks that leave f32.
+/// Decides whether the tensors in `masks`, whose large negative numbers become minus infinity in the narrow type, stay
+/// in f32. They do only if an output misses the limit (as it does if a whole row is masked) and keeping all of them in
+/// f32 improves the outputs. In that case updates `choice`, and returns no notes. Otherwise returns one note for each
+/// mask that is converted.
 std::vector<std::string> decide_masks(TypeTrials& trials, const std::vector<MaskTensor>& masks, double wanted_db,
                                       Choice& choice) {
   if (masks.empty()) return {};
@@ -65,9 +66,10 @@ std::vector<std::string> decide_masks(TypeTrials& trials, const std::vector<Mask
   return notes;
 }
 
-/// Keeps all losing nodes at once first: if that does not help, no part of them does, and each trial compiles the whole
-/// network. If it helps, halving finds the fewest that do as much. With `wholly` the outputs must meet the limit.
-/// Returns whether it helped.
+/// Tries to improve the outputs by keeping the nodes in `losing` in f32, with the nodes up to `furthest` steps before
+/// them, and returns whether it improved them. All nodes are kept at once first, because each trial compiles the whole
+/// network; then bisection finds the smallest number of nodes with the same effect, and `choice` is updated. If
+/// `wholly`, only a result that meets the limit counts.
 bool improve_by(TypeTrials& trials, const std::vector<NodeLoss>& losing, std::size_t furthest, double wanted_db,
                 Choice& choice, bool wholly = false) {
   const auto keep_first = [&](std::size_t count, std::size_t steps) {
@@ -103,9 +105,9 @@ bool improve_by(TypeTrials& trials, const std::vector<NodeLoss>& losing, std::si
   return false;
 }
 
-/// Keeps more nodes in f32 if that helps, and returns whether it did. First tries the nodes that lose much, then all
-/// nodes that lose a little each, as in a long chain. The second choice counts only if the outputs then meet the limit
-/// and some node is left in the narrow type.
+/// Keeps further nodes in f32 if that improves the outputs, updates `choice`, and returns whether it did. First tries
+/// the nodes that lose at least 3 dB each, then all nodes that lose at least 0.1 dB, as in a long chain. The second set
+/// is accepted only if the outputs then meet the limit and at least one node remains in the narrow type.
 bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_db, Choice& choice) {
   constexpr std::size_t furthest = 3;
   constexpr double anything = 0.1;  // decibels
@@ -128,8 +130,8 @@ bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_
   return leaves_some;
 }
 
-/// Changes kept nodes back to the narrow type as long as the outputs meet the limit: half of them at a time first, then
-/// smaller parts.
+/// Changes nodes that `choice` keeps in f32 because of their loss back to the narrow type, as long as the outputs meet
+/// the limit. Tries half of the nodes at a time first, then smaller groups.
 void give_back(TypeTrials& trials, double wanted_db, Choice& choice) {
   std::vector<std::string> keys;
   for (const auto& [key, node] : choice.kept) {
@@ -153,7 +155,8 @@ void give_back(TypeTrials& trials, double wanted_db, Choice& choice) {
   }
 }
 
-/// Returns each node of the typed model, why it has its type, and the figures of its first output.
+/// Returns the nodes of the typed model, each with the reason for its type and the range and rounding error of its
+/// first output.
 std::vector<ChosenNode> describe_nodes(const TypedModel& typed, const KeptNodes& kept,
                                        const MeasuredTensors& measured) {
   std::vector<ChosenNode> nodes;
@@ -184,8 +187,8 @@ report::NodeRole role_of(NodeType type) {
   return report::NodeRole::none;
 }
 
-/// Returns why a node has its type. For a node in f16 or bf16, these are the range of its first output and the effect
-/// of rounding.
+/// Returns, as a clause for the report, why a node has its type. For a node in f16 or bf16 this is the range of its
+/// first output and the error of rounding it.
 std::string explanation(const ChosenNode& node) {
   switch (node.node.type) {
     case NodeType::kept: return node.node.reason;

@@ -27,13 +27,13 @@ struct ChooseOptions {
   std::vector<std::string> only;  ///< Patterns of all nodes that may leave f32; if empty, all may.
   /// Whether nodes before QuantizeLinear may be converted. See TypedOptions::narrow_before_int8.
   bool narrow_before_int8 = false;
-  /// Maps the key_of a further node to keep in f32 to the reason.
+  /// Further nodes to keep in f32: maps their key_of to the reason.
   std::map<std::string, std::string, std::less<>> kept = {};
   std::vector<runtime::TensorMap> data;  ///< The inputs of each run; if empty, synthetic inputs are used.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< The shapes of synthetic inputs.
-  /// The signal-to-noise ratio in dB that each output must reach; limit_of() if it is not set.
+  /// The signal-to-noise ratio, in dB, that each output must reach; if not set, limit_of(precision).
   std::optional<double> limit_db;
-  /// The decibels above the limit that the search tries to reach, because other inputs may have larger errors.
+  /// A safety margin in dB: the search tries to exceed the limit by it, because other inputs may have larger errors.
   double margin_db = 0;
   int threads = 0;
   std::int64_t memory = std::int64_t{1} << 30;  ///< The memory in bytes for stored tensors. See VerifyOptions::memory.
@@ -44,13 +44,13 @@ struct ChooseOptions {
 /// Returns the default limit in dB: verify::narrow_limit_db, so that verify accepts a model that meets it.
 [[nodiscard]] double limit_of(report::Precision precision);
 
-/// A node, its type, and the reason for the type.
+/// A node, the type that was chosen for it, and the reason.
 struct ChosenNode {
   TypedNode node;
   std::optional<WhyKept> why;       ///< The kind of reason for keeping the node in f32; empty for other nodes.
   verify::TensorRange range;        ///< The range of the node's first output in the f32 network.
   verify::RoundingEffect rounding;  ///< The effect of rounding that output to the type.
-  /// Whether `range` and `rounding` are known, which requires that the output is an f32 tensor.
+  /// Whether `range` and `rounding` are set. They are if the first output is an f32 tensor that was measured.
   bool has_figures = false;
 };
 
@@ -59,8 +59,8 @@ struct ChosenTypes {
   std::vector<ChosenNode> nodes;
   std::size_t runs = 0;                        ///< The number of runs on which the decisions are based.
   std::vector<verify::OutputFigures> outputs;  ///< The error figures of the resulting model, in the worst run.
-  /// The error figures of the model in which only those nodes are kept in f32 that do not support the type or that the
-  /// options name.
+  /// The error figures of the outputs if only those nodes are in f32 that do not support the type or that the options
+  /// keep.
   std::vector<verify::OutputFigures> plain;
   std::vector<std::string> notes;
   std::vector<std::string> inputs;  ///< The inputs of the first run, for example "image: f32[2, 1, 8, 8]".
@@ -68,18 +68,19 @@ struct ChosenTypes {
   bool met = false;
   std::size_t trials = 0;  ///< The number of models that were run.
 
-  /// Returns the kept nodes, without those that do not support the type.
+  /// Returns the nodes that are kept in f32 although they support the narrow type.
   [[nodiscard]] std::vector<const ChosenNode*> kept() const;
-  /// Returns the type of each node, and the reason. `precision` is the type for which the nodes were chosen.
+  /// Returns, for the report, the type of each node and the reason for it. `precision` is the type for which the nodes
+  /// were chosen.
   [[nodiscard]] std::vector<report::QuantizedNode> reported_nodes(report::Precision precision) const;
 };
 
-/// Runs the f32 network and measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be
-/// rounded, or whose internal sums exceed the range. If the outputs then still miss the limit, also keeps the nodes
-/// that lose most, until the outputs meet the limit or keeping more nodes does not help. Nodes of the second kind that
-/// need not be in f32 are finally changed back. Each decision is judged by running the typed model, with its tensors
-/// rounded where they are computed, on all data: a node that fails in a single run is kept. Throws Error for a pattern
-/// that matches nothing, and if the model does not run.
+/// Chooses for each node f32 or the narrow type, and returns the typed model with the reasons. Runs the f32 network and
+/// measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be rounded, or whose
+/// internal sums exceed the range. If the outputs then miss the limit, also keeps the nodes that lose most accuracy,
+/// until the outputs meet the limit or keeping more nodes does not help; finally changes those of them back that need
+/// not be in f32. Each decision is judged by running the typed model on all data, with its tensors rounded where they
+/// are computed; the worst run decides. Throws Error for a pattern that matches nothing, and if the model does not run.
 [[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model,
                                        const ChooseOptions& options);
 

@@ -23,23 +23,24 @@ class Int8Judge {
             const Int8Options& options)
       : engine_(engine), prepared_(prepared), data_(data), options_(options) {}
 
-  /// Measures the metric of the f32 network, if there is a metric.
+  /// Measures the user's metric on the f32 network and stores it. Does nothing if no metric is set.
   void measure_f32();
-  /// Runs the f32 network with the samples for which outputs are compared.
+  /// Runs the f32 network on the samples and stores its outputs, with which the outputs of other models are compared.
   void run_reference();
 
   [[nodiscard]] std::optional<double> metric_f32() const { return metric_f32_; }
-  /// Returns the number of samples for which outputs are compared. Without samples every model is good enough.
+  /// Returns the number of samples on which outputs are compared. If it is 0, judge() accepts every model.
   [[nodiscard]] std::size_t samples() const { return reference_.size(); }
 
   [[nodiscard]] Judgment judge(const onnx::Model& model) const;
-  /// Compares the outputs of a model with the outputs of the f32 network on this number of samples.
+  /// Returns the error figures of a model's outputs, compared with those of the f32 network on the first `samples`
+  /// samples.
   [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples) const;
   [[nodiscard]] bool is_good_enough(const Judgment& judgment) const;
   [[nodiscard]] bool is_better(const Judgment& a, const Judgment& b) const;
 
  private:
-  /// Returns the user's metric for a model.
+  /// Returns the value of the user's metric for a model; larger is better.
   [[nodiscard]] double measured(const onnx::Model& model) const;
 
   const runtime::Engine& engine_;

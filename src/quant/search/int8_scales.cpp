@@ -15,10 +15,11 @@
 namespace graft::quant {
 namespace {
 
-/// The middle of a bin, in bins.
+/// The position of the value that represents a bin, in bin widths from its lower end.
 constexpr double middle_of_bin = 0.5;
 
-/// Computes, from the counts, the range, the rounding error and the share of saturated elements.
+/// Sets the observed range, the rounding error and the share of saturated elements of `tensor`, computed from its
+/// histogram and its scale.
 void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBits type) {
   tensor.was_observed = true;
   tensor.lowest = histogram.figures().lowest;
@@ -45,8 +46,8 @@ void judge_rounding(QuantizedTensor& tensor, const Histogram& histogram, EightBi
   tensor.snr_db = verify::decibels_between(signal, noise);
 }
 
-/// Returns the distribution of a tensor from 0 to the largest calibrated value or the threshold, whichever is larger.
-/// It has far fewer bins than the histogram.
+/// Returns the distribution of a tensor's absolute values for the report, in 60 bins from 0 to the largest observed
+/// value or the threshold, whichever is larger.
 report::Distribution distribution_of(const Histogram& histogram, double threshold) {
   constexpr std::size_t bins = 60;
   const std::size_t used = histogram.used_bins();
@@ -61,8 +62,9 @@ report::Distribution distribution_of(const Histogram& histogram, double threshol
   return distribution;
 }
 
-/// Returns the tensors that are quantized. If layers may be kept in f32, also returns the tensors that would be
-/// quantized then. Requesting fewer tensors disturbs fewer of the engine's fusions.
+/// Returns the names of the tensors to calibrate: those that the plan quantizes and, if the search may keep more layers
+/// in f32, those that such plans would quantize. No other tensors are included, because observing a tensor may prevent
+/// a fusion in the CPU engine.
 std::vector<std::string> tensors_to_calibrate(const onnx::Model& prepared, const Int8Options& options,
                                               const KeptLayers& kept) {
   const Int8Plan plan = plan_int8(prepared, {.type = options.type, .kept = kept});
@@ -72,7 +74,7 @@ std::vector<std::string> tensors_to_calibrate(const onnx::Model& prepared, const
   return tensors;
 }
 
-/// Returns the names of the rounded tensors, in the order of the network.
+/// Returns the names of the tensors in the plan that the model rounds, in the order inputs, constants, node outputs.
 std::vector<std::string> rounded_tensors(const onnx::Graph& graph, const Int8Plan& plan) {
   std::vector<std::string> names;
   const auto add = [&](const std::vector<onnx::Value*>& values) {

@@ -11,14 +11,14 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether the result of a node depends on the order of elements, so that the error of its input does not show
-/// the error of its output.
+/// Returns whether a node selects elements by their order (TopK, ArgMax, ArgMin, NonMaxSuppression). A small error of
+/// its input may change its output completely, so its output error says nothing about its own loss.
 bool chooses(const onnx::Node& node) {
   return node.is("TopK") || node.is("ArgMax") || node.is("ArgMin") || node.is("NonMaxSuppression");
 }
 
-/// Returns whether rounding alone loses a tensor that the node reads or computes: the smallest positive number of f16
-/// is 6e-8.
+/// Returns whether rounding to the narrow type alone destroys a tensor that the node reads or computes (less than 3 dB
+/// remain), because its values are below the smallest positive number of the type, 6e-8 for f16.
 bool handles_what_vanishes(const MeasuredTensors& measured, const onnx::Node& node) {
   constexpr double most_is_left_db = 3;
   const auto vanishes = [&](const onnx::Value* value) {
@@ -30,8 +30,8 @@ bool handles_what_vanishes(const MeasuredTensors& measured, const onnx::Node& no
          std::any_of(node.outputs.begin(), node.outputs.end(), vanishes);
 }
 
-/// Adds the nodes that compute the f32 inputs of a node. Nodes that work in any type are skipped, and the search
-/// continues before them.
+/// Adds to `nodes` the nodes that compute the f32 inputs of a node. For a node that works in any type, adds the nodes
+/// before it instead.
 void add_makers(const onnx::Node& node, std::vector<const onnx::Node*>& nodes) {
   std::vector<const onnx::Node*> readers{&node};
   for (std::size_t i = 0; i < readers.size(); ++i) {
@@ -45,7 +45,7 @@ void add_makers(const onnx::Node& node, std::vector<const onnx::Node*>& nodes) {
   }
 }
 
-/// Returns the node and the nodes that compute its inputs, up to `steps` steps back.
+/// Returns the node and all nodes from which it is reached in at most `steps` steps.
 std::vector<const onnx::Node*> region(const onnx::Node& node, std::size_t steps) {
   std::vector<const onnx::Node*> nodes{&node};
   std::size_t begin = 0;

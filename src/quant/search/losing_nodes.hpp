@@ -9,22 +9,23 @@
 
 namespace graft::quant {
 
-/// The minimum loss in dB for a node to be tried first.
+/// The loss in dB from which a node is among the first that are tried in f32.
 inline constexpr double worth_looking_at = 3;
 
-/// The signal-to-noise ratio in dB that a node loses.
+/// A node and its loss of accuracy in the narrow type, in dB: the lowest signal-to-noise ratio of its inputs minus that
+/// of its output.
 struct NodeLoss {
   const onnx::Node* node;
   double lost_db;
   bool vanishes = false;  ///< Whether the node reads or computes values that are too small for the type.
 };
 
-/// Returns the nodes that lose, the worst first.
+/// Returns nodes with their losses, sorted with the largest loss first. Runs the model with the nodes `kept` in f32 and
+/// the others in the narrow type.
 [[nodiscard]] std::vector<NodeLoss> find_losses(TypeTrials& trials, const MeasuredTensors& measured,
                                                 const KeptNodes& kept);
 
-/// Returns the kept nodes and the first `count` of the losing nodes, each with the nodes that compute its inputs,
-/// `steps` steps back.
+/// Returns `kept` with the first `count` nodes of `losing` added, each with the nodes up to `steps` steps before it.
 [[nodiscard]] KeptNodes keep_losing(KeptNodes kept, const std::vector<NodeLoss>& losing, std::size_t count,
                                     std::size_t steps, report::Precision precision);
 

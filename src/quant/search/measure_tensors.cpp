@@ -14,11 +14,11 @@
 namespace graft::quant {
 namespace {
 
-/// The nodes that sum inside, by the tensor that was added to compute the sum.
+/// Maps the name of a tensor that add_sum() added to the node whose internal sum it is.
 using SummingNodes = std::map<std::string, const onnx::Node*, std::less<>>;
 
-/// Adds nodes that compute the sums inside a node, and returns their result. Returns null for an operator
-/// without such a sum, or whose output is the sum.
+/// Adds nodes that compute the sum inside a node, for example the sum of squares of a normalization, and returns their
+/// result. Returns null if the operator has no such sum or returns it as output.
 onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
   onnx::Value* x = node.input(0);
   if (!is_f32(x) || !x->shape) return nullptr;
@@ -66,7 +66,8 @@ onnx::Value* add_sum(onnx::Graph& graph, onnx::Node& node) {
   return nullptr;
 }
 
-/// Adds the sums inside all nodes of a copy of the network. Nodes that are kept in f32 anyway are left out.
+/// Adds the internal sums of all nodes of `copy`, a copy of `network`, except of nodes in `kept`. Returns the added
+/// tensors with the nodes of `network`.
 SummingNodes add_sums(onnx::Graph& copy, const onnx::Graph& network, const KeptNodes& kept) {
   std::map<std::string, const onnx::Node*, std::less<>> by_key;
   for (const onnx::Node* node : network.nodes()) by_key.emplace(key_of(*node), node);
@@ -83,8 +84,8 @@ void keep(KeptNodes& kept, const onnx::Node& node, WhyKept why, const std::strin
   kept.try_emplace(key_of(node), KeptNode{why, reason});
 }
 
-/// Returns whether the readers of a tensor compute the same result from minus infinity as from the tensor's large
-/// negative numbers.
+/// Returns whether all readers of a tensor compute the same result if its large negative numbers become minus infinity,
+/// as a Softmax does. `largest` is the largest number of the type; no positive value of the tensor may exceed it.
 bool may_be_minus_infinity(const MeasuredTensors& measured, const onnx::Value& value, double largest) {
   const verify::TypeEffect* found = measured.effect(value.name);
   if (found == nullptr || found->range.highest.value_or(0) > largest || value.output_count != 0) return false;
@@ -97,8 +98,8 @@ bool may_be_minus_infinity(const MeasuredTensors& measured, const onnx::Value& v
   });
 }
 
-/// Returns whether a tensor contains integers that count something: the node that computes it rounds to integers or
-/// counts, or a reader casts it to integers. No trait of the schemas marks these operators.
+/// Returns whether a tensor contains integers in f32, such as indices: the node that computes it rounds or counts, or a
+/// reader casts it to integers. No trait of the schemas marks these operators.
 bool is_counted(const onnx::Value& value) {
   const onnx::Node* maker = value.producer;
   const bool made = maker != nullptr && (is_any_of(*maker, {"Cast", "Ceil", "Floor", "Range", "Round"}));

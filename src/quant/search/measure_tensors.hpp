@@ -16,29 +16,31 @@ struct MeasuredTensors {
   std::map<std::string, verify::TypeEffect, std::less<>> effects;       ///< The effect of the type on each tensor.
   std::vector<std::pair<const onnx::Node*, verify::TensorRange>> sums;  ///< The ranges of sums inside nodes.
 
-  /// Returns null for a tensor that is not of f32.
+  /// Returns the measured range and rounding error of a tensor, or null for a tensor that is not f32.
   [[nodiscard]] const verify::TypeEffect* effect(const std::string& tensor) const {
     const auto found = effects.find(tensor);
     return found == effects.end() ? nullptr : &found->second;
   }
 };
 
-/// Runs the network in f32 with all inputs. The sums inside nodes that are not kept are measured for f16.
+/// Runs the f32 network with all inputs, and returns the range and rounding error of each tensor. For f16, the internal
+/// sums of nodes that are not in `kept` are measured too.
 [[nodiscard]] MeasuredTensors measure_tensors(TypeTrials& trials, const KeptNodes& kept);
 
-/// A tensor whose large negative numbers become minus infinity in the narrow type.
+/// A tensor with large negative numbers (a mask) that become minus infinity in the narrow type.
 struct MaskTensor {
   const onnx::Value* value;
   std::string what;  ///< A description of the range: "reaches -1e9, and the largest value of f16 is 65504".
 };
 
-/// Keeps the nodes that compute or read a tensor beyond the range of the type, or that counts further than it does.
-/// Returns the tensors beyond the range whose readers compute the same from minus infinity; their nodes are not kept.
+/// Adds to `kept` the nodes that compute or read a tensor with values beyond the range of the type, or with integers
+/// that the type cannot represent exactly. Does not add the nodes of masks, tensors beyond the range whose readers
+/// compute the same from minus infinity, and returns these tensors.
 [[nodiscard]] std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors& measured,
                                                        const onnx::Graph& graph, report::Precision precision);
-/// Keeps the nodes whose internal sums are beyond the range of the type.
+/// Adds to `kept` the nodes whose internal sums are beyond the range of the type.
 void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, report::Precision precision);
-/// Keeps the nodes that compute or read a tensor.
+/// Adds to `kept` the node that computes a tensor and the nodes that read it. `why` and `what` are the reason.
 void keep_makers_and_readers(KeptNodes& kept, const onnx::Value& value, WhyKept why, const std::string& what);
 
 /// Returns whether a node computes a tensor of f32.

@@ -15,7 +15,7 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the inputs, converted to the types of the typed model.
+/// Returns the inputs, each converted to the type that the input of this name has in the typed model.
 runtime::TensorMap inputs_of(const onnx::Model& typed, runtime::TensorMap inputs) {
   for (const onnx::Value* input : typed.graph().inputs()) {
     const auto found = inputs.find(input->name);

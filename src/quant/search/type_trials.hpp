@@ -15,7 +15,7 @@
 
 namespace graft::quant {
 
-/// The maximum number of models that the search for lossy nodes runs.
+/// The maximum number of typed models that the search for lossy nodes compiles and runs.
 inline constexpr std::size_t most_trials = 48;
 
 struct KeptNode {
@@ -27,20 +27,20 @@ using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 
 using Decibels = std::map<std::string, double, std::less<>>;
 
-/// A network in f32, its inputs and outputs, and trials of the network in another type.
+/// The f32 network with its inputs and outputs, with which typed versions of the network are compared.
 class TypeTrials {
  public:
-  /// Engine and options must outlive the trials.
+  /// `engine` and `options` must outlive the object; `model` is copied.
   TypeTrials(const runtime::Engine& engine, const onnx::Model& model, const ChooseOptions& options);
 
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
   [[nodiscard]] const ChooseOptions& options() const { return options_; }
-  /// Returns the network in f32, in the form that make_typed expects.
+  /// Returns the f32 network as prepare_for_types returns it.
   [[nodiscard]] const onnx::Model& prepared() const { return prepared_; }
   [[nodiscard]] const onnx::Graph& graph() const { return prepared_.graph(); }
-  /// Returns the inputs of each run.
+  /// Returns the inputs of each run, by name. They are empty before run_reference().
   [[nodiscard]] const std::vector<runtime::TensorMap>& inputs() const { return inputs_; }
-  /// Returns the number of models that were run.
+  /// Returns the number of typed models that were run so far.
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] bool is_exhausted() const { return count_ >= most_trials; }
 
@@ -48,23 +48,25 @@ class TypeTrials {
     if (options_.progress) options_.progress(what, done, total);
   }
 
-  /// Chooses the inputs, runs the network in f32, and returns a description of the inputs of the first run.
+  /// Chooses the inputs from the data or generates them, runs the f32 network, and returns a description of the inputs
+  /// of the first run, one line each.
   std::vector<std::string> run_reference();
-  /// Returns the tensors of f32 that the network computes.
+  /// Returns the f32 tensors that the nodes of the network compute.
   [[nodiscard]] std::vector<const onnx::Value*> real_tensors() const;
-  /// Returns whether a node computes from random numbers.
+  /// Returns whether the outputs of a node depend on random numbers.
   [[nodiscard]] bool is_random(const onnx::Node& node) const;
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const;
-  /// Returns the figures of the outputs of the typed model, each in its worst run.
+  /// Runs the network with the nodes `kept` in f32 and the others in the narrow type, and returns the error figures of
+  /// each output in its worst run.
   [[nodiscard]] std::vector<verify::OutputFigures> try_types(const KeptNodes& kept);
-  /// Returns the signal-to-noise ratio in dB of each tensor of the typed model, in the worst run; minus infinity if
-  /// elements that are finite in the reference are not finite.
+  /// Runs the network with the nodes `kept` in f32, and returns the signal-to-noise ratio, in dB, of each of its
+  /// tensors in the worst run. It is minus infinity if elements that are finite in the f32 network are not finite.
   [[nodiscard]] Decibels tensor_decibels(const KeptNodes& kept);
 
  private:
-  /// Returns the error figures of an output. An output of random numbers does not count, because each run generates
-  /// different numbers.
+  /// Returns the error figures of an output. An output that depends on random numbers is reported without errors,
+  /// because each run generates different numbers.
   [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
                                              const runtime::TensorMap& found) const;
 

@@ -15,7 +15,7 @@
 namespace graft::rules {
 namespace {
 
-/// Returns the tensors with these names. Throws Error for a name that no tensor has.
+/// Returns all tensors of the graph that match one of these names. Throws Error for a name that no tensor matches.
 std::vector<const onnx::Value*> find_ends(const onnx::Graph& graph, const std::vector<NamePattern>& names) {
   std::vector<const onnx::Value*> result;
   for (const NamePattern& name : names) {
@@ -29,8 +29,8 @@ std::vector<const onnx::Value*> find_ends(const onnx::Graph& graph, const std::v
   return result;
 }
 
-/// Returns the inputs of the part that ends at `to`: on each path back from `to`, the first tensor that is in `from`
-/// or is an input of the graph.
+/// Returns the inputs of the sub-network that computes `to`: following each path back from `to`, the first tensor that
+/// is in `from` or is an input of the graph.
 std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Value*>& to,
                                                const std::vector<const onnx::Value*>& from) {
   std::vector<const onnx::Value*> result;
@@ -58,7 +58,8 @@ std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Val
   return result;
 }
 
-/// Throws Error if the part reads a tensor that `from` does not list, or does not read one that it lists.
+/// Throws Error if `reached`, the inputs of the sub-network that is cut out, contains a tensor that `from` does not
+/// list, or lacks one that it lists.
 void check_part(const Place& place, const std::vector<const onnx::Value*>& from,
                 const std::vector<const onnx::Value*>& reached) {
   const auto contains = [](const std::vector<const onnx::Value*>& values, const onnx::Value* value) {

@@ -23,7 +23,8 @@
 namespace graft::rules {
 namespace {
 
-/// Concatenates the tensors of both maps along the first axis.
+/// Returns the tensors of both maps, those of equal name concatenated along axis 0. Throws Error for scalars and for
+/// types of less than 8 bits.
 runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::TensorMap& second) {
   runtime::TensorMap result;
   for (const auto& [name, a] : first) {
@@ -46,8 +47,8 @@ runtime::TensorMap join_tensors(const runtime::TensorMap& first, const runtime::
   return result;
 }
 
-/// Returns the batch size of the inputs, or nothing if it is dynamic already. Throws Error if they have no batch, or
-/// different ones.
+/// Returns the batch size (axis 0) of the inputs, or nothing if it is dynamic in all inputs. Throws Error if an input
+/// has no known batch dimension, or if the sizes differ.
 std::optional<std::int64_t> find_batch_size(const std::vector<onnx::Value*>& inputs, const Place& place) {
   std::optional<std::int64_t> batch;
   for (const onnx::Value* input : inputs) {
@@ -68,7 +69,8 @@ std::optional<std::int64_t> find_batch_size(const std::vector<onnx::Value*>& inp
   return batch;
 }
 
-/// Changes each Reshape whose constant sizes begin with the old batch, or with a multiple of it.
+/// Changes the constant target of each Reshape that begins with the old batch size, or with a multiple of it, so that
+/// this size follows the dynamic batch.
 void free_reshapes(onnx::Model& model, std::int64_t batch, const std::string& symbol) {
   onnx::Graph& graph = model.graph();
   for (onnx::Node* node : graph.nodes()) {
@@ -92,8 +94,8 @@ void free_reshapes(onnx::Model& model, std::int64_t batch, const std::string& sy
   }
 }
 
-/// Runs the old model on two batches one after the other, and the new model on both at once. Returns the difference,
-/// or an empty string.
+/// Runs the model before the change on two batches of size `batch`, and the changed model on both concatenated, and
+/// compares the outputs. Returns a description of the first difference, or an empty string.
 std::string difference(const runtime::Engine& engine, const onnx::Model& before, const onnx::Model& after,
                        std::int64_t batch) {
   const std::unique_ptr<runtime::CompiledModel> reference = engine.compile(before);

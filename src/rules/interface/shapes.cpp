@@ -37,8 +37,8 @@ std::string refusal(const runtime::Engine& engine, const onnx::Model& model) {
   }
 }
 
-/// Throws Error if the shapes do not fit together after a change, or if a model that ran before does not run any
-/// more.
+/// Infers the shapes after a rule has changed them. Throws Error if they are inconsistent, or if the model cannot be
+/// run although `before`, the model before the rule, could.
 void check_shapes(RuleRun& run, const onnx::Model& before) {
   try {
     infer_again(run.rewriter.model());
@@ -53,8 +53,8 @@ void check_shapes(RuleRun& run, const onnx::Model& before) {
   }
 }
 
-/// Adds an input of the given type under the name of an input, whose place in the order it takes, and a Cast from it to
-/// the old type.
+/// Adds an input of type `type` that has the name and the position of `input`, and a Cast from it to the type of
+/// `input`, which becomes the result of the Cast.
 void add_cast_before(onnx::Value& input, onnx::ElementType type, onnx::Graph& graph) {
   const std::string name = input.name;
   const onnx::ElementType before = input.type.value();
@@ -76,7 +76,8 @@ void add_cast_before(onnx::Value& input, onnx::ElementType type, onnx::Graph& gr
   }
 }
 
-/// Sets the type of an input, and adds a Cast to the old type, in which the network still computes.
+/// Sets the type of an input of the network, and adds a Cast to its previous type, in which the network still computes.
+/// If the previous type is unknown, adds no Cast.
 void set_type(RuleRun& run, onnx::Value& input, onnx::ElementType type) {
   const std::string name = input.name;
   if (!input.type) {
@@ -125,7 +126,7 @@ void fix_axis(RuleRun& run, onnx::Value& input, const std::string& axis_text, st
                 std::to_string(size));
 }
 
-/// Returns the note for a name of `fix` that is neither a dimension nor an axis of an input.
+/// Returns the note for a name in a rule `fix` that is neither a named dimension in `symbols` nor INPUT:AXIS.
 std::string unknown_dimension(const std::string& name, const std::vector<std::string>& symbols,
                               const std::vector<onnx::Value*>& inputs) {
   std::vector<std::string> named;

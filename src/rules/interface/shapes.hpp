@@ -5,8 +5,8 @@
 
 namespace graft::rules {
 
-/// Infers shapes and types again from the inputs. Types that only the file declares are kept. Throws Error if the
-/// shapes do not fit together.
+/// Infers all shapes and types again from the inputs of the model. Types that cannot be inferred keep the value in the
+/// file. Throws Error if the shapes are inconsistent.
 void infer_again(onnx::Model& model);
 
 }  // namespace graft::rules

@@ -61,7 +61,8 @@ void check_attributes(const RuleOperator& with, const RuleAttributes& given) {
   }
 }
 
-/// Checks the attributes that a rule `set` sets, if it selects one operator of ONNX.
+/// Throws Error if a rule of the kind `set` lists no attributes, or if it selects exactly one ONNX operator that does
+/// not have one of them.
 void check_set_attributes(const Rule& rule) {
   if (rule.attributes.empty())
     fail_at(rule.place,
@@ -98,7 +99,8 @@ void check_input_count(const Rule& rule, const Names& names) {
                       joined({names.begin(), names.end()})));
 }
 
-/// Throws Error for `beta: beta` where `beta: "@beta"` is meant.
+/// Throws Error if an attribute that is not a string is set to a plain name such as `beta: beta`, although the pattern
+/// has a constant of that name: the author meant `beta: "@beta"`.
 void check_is_no_constant(const Rule& rule, const std::string& name, const RuleValue& value) {
   const auto* text = std::get_if<std::string>(&value.data);
   if (text == nullptr || !rule.pattern->constant_names().contains(*text)) return;
@@ -113,9 +115,9 @@ void check_is_no_constant(const Rule& rule, const std::string& name, const RuleV
           name, *text, *text));
 }
 
-/// Throws Error for a constant of the pattern that nothing reads, if the new operator seems to need it: the operator
-/// has an attribute of that name, or the pattern reads the constant from an attribute at one place only. Any other
-/// `@name` that is not read is allowed: it only requires that an input is constant, or that an attribute is present.
+/// Throws Error if a rule does not use the pattern's constant `name` although the new operator seems to need it: the
+/// operator has an attribute of that name, or the constant is an attribute that occurs only once in the pattern. Other
+/// unused constants are allowed; they only require that an input is constant or that an attribute is present.
 void check_may_be_unread(const Rule& rule, const std::string& name) {
   const onnx::Pattern::Capture& constant = rule.pattern->constant_names().at(name);
   const AttributeInfo* own = rule.with.graft == nullptr ? nullptr : rule.with.graft->find_attribute(name);
@@ -135,7 +137,8 @@ void check_may_be_unread(const Rule& rule, const std::string& name) {
   }
 }
 
-/// Throws Error if a rule reads a name that its pattern does not have, whether or not a network matches the pattern.
+/// Throws Error if a rule of the kind `match` uses a name that its pattern does not define. This does not depend on a
+/// network.
 void check_names(const Rule& rule) {
   const auto& values = rule.pattern->value_names();
   const auto& constants = rule.pattern->constant_names();

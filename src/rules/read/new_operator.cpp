@@ -38,8 +38,8 @@ RuleOperator read_plugin(const YamlReader& yaml, const YAML::Node& map) {
   return result;
 }
 
-/// Lists all operators by their origin, beginning with the user's libraries: "libmy_ops.so has Snake; Graft's are
-/// L2Normalize, ...".
+/// Returns the operators of the loaded libraries, one library after the other, and then Graft's, for messages:
+/// "libmy_ops.so has Snake; Graft's operators are L2Normalize, ...".
 std::string lists_of_operators() {
   std::string text;
   for (const OperatorLibrary& library : operator_libraries()) {

@@ -26,7 +26,8 @@ using Stage = Rule::Stage;
 
 constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 
-/// A kind of rule, in YAML and in the order of the rules.
+/// The properties of a kind of rule: its key in YAML, and how rules of this kind are read. The kinds are listed in the
+/// order of Rule::Kind.
 struct KindInfo {
   std::string_view key;
   Kind kind;
@@ -61,7 +62,8 @@ const std::vector<KindInfo>& kinds() {
   return all;
 }
 
-/// Returns the kind of a rule in YAML. Throws Error for a rule that has none, or several.
+/// Returns the kind of a rule from the keys of its YAML map. Throws Error if the map has no key of a kind, or more than
+/// one.
 const KindInfo& find_kind(const YamlReader& yaml, const YAML::Node& node) {
   std::vector<std::string> names;
   for (const KindInfo& info : kinds()) names.emplace_back(info.key);

@@ -16,14 +16,16 @@
 
 namespace graft::rules {
 
-/// An input of the new node. A constant is stored here too, since a copy of the region need not hold it.
+/// An input of the new node: the name of a tensor of the model, or a constant. A constant is stored here too, because a
+/// copy of the region for the proof may not contain it.
 struct NodeInput {
   std::string name;  ///< Empty for an optional input that is left out.
   std::optional<onnx::TensorData> constant;
   bool is_new = false;  ///< Whether the constant is not yet a tensor of the model.
 };
 
-/// The new node, independent of the graph into which it is inserted.
+/// A description of the node that a rule inserts, which does not point into a graph. It can be inserted into the model
+/// and into copies of the region.
 struct NewNode {
   RuleOperator with;
   std::shared_ptr<const Operator> op;  ///< Null for operators that are not Graft's.
@@ -34,12 +36,13 @@ struct NewNode {
   std::string note;
 };
 
-/// Returns a tensor of the model, or nothing, as an input.
+/// Returns a NodeInput for a tensor of the model, with its value if it is constant. Null gives an input that is left
+/// out.
 [[nodiscard]] NodeInput to_input(const onnx::Value* value);
 
 // plan_node.cpp: throws Error with the place of the rule if its inputs, outputs or attributes do not fit the region.
 [[nodiscard]] NewNode plan_node(const Rule& rule, const Region& region);
-/// Returns the proposal that replaces the region by the node.
+/// Returns the proposal that replaces the nodes of the region by the new node.
 [[nodiscard]] Proposal propose_node(const Rule& rule, const Region& region, const NewNode& node);
 
 // node_attributes.cpp: sets the node's attributes, and quantizes its weight if the rule has `int8`. Throws Error with
@@ -48,19 +51,21 @@ void plan_attributes(const Rule& rule, const Region& region, NewNode& node);
 
 // node_types.cpp
 
-/// The types and shapes of the inputs of a Graft operator, as far as the model has them.
+/// The types and shapes of the inputs of a new Graft operator, as far as they are known in the graph.
 struct InputFacts {
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;
   bool are_shapes_known = true;
 };
 
-/// Throws Error naming a tensor whose type is unknown, or in which no kernel computes.
+/// Returns the types and shapes of the inputs. Throws Error naming the tensor if its type is unknown or not supported
+/// by Graft's kernels.
 [[nodiscard]] InputFacts find_input_facts(const NewNode& node, const onnx::Graph& graph);
 [[nodiscard]] bool are_types_known(const NewNode& node, const onnx::Graph& graph);
 /// Returns the types of the operator's outputs. Throws Error if the operator does not accept inputs of these types.
 std::vector<DType> checked_output_dtypes(const NewNode& node, std::span<const DType> inputs);
-/// Throws Error if the operator does not accept the tensors that a pattern found, or returns another type or rank.
+/// Throws Error if the operator does not accept the types or shapes of the inputs, or if its outputs have other types
+/// or ranks than the region's.
 void check_fits(const NewNode& node, const Region& region, const InputFacts& facts);
 
 // insert_node.cpp: inserts the node into the network or into a copy of the region.

@@ -18,7 +18,9 @@
 namespace graft::rules {
 namespace {
 
-/// Returns the value that Conv derives from its weight or its input if an attribute is missing.
+/// Returns the value of `kernel_shape` from the shape of the weight if a Conv does not have this attribute; nothing for
+/// other attributes. Throws Error if `pads` is missing and auto_pad depends on the input size. `own` is the name of the
+/// attribute in the new operator.
 std::optional<RuleValue::Data> convolution_default(const Rule& rule, const onnx::Node& node, std::string_view attribute,
                                                    std::string_view own) {
   if (attribute == "pads") {
@@ -38,7 +40,8 @@ std::optional<RuleValue::Data> convolution_default(const Rule& rule, const onnx:
   return kernel;
 }
 
-/// Copies the attributes of a single node to the operator that computes the same, unless the rule sets them.
+/// Adds to `given` the attributes of a standard node, under the names that they have in the Graft operator `type`,
+/// unless the rule sets them. Does nothing if the node is not the standard operator that computes the same as `type`.
 void add_native_attributes(const Rule& rule, const onnx::Node& node, const OperatorType& type, RuleAttributes& given) {
   const auto found =
       std::find_if(type.native_equivalents.begin(), type.native_equivalents.end(),
@@ -52,7 +55,8 @@ void add_native_attributes(const Rule& rule, const onnx::Node& node, const Opera
   }
 }
 
-/// Rounds a weight to int8, symmetrically, and returns the scale of each channel.
+/// Replaces the weight, whose elements are `numbers`, by int8 values with zero point 0 and one scale per index of axis
+/// 0, and returns these scales.
 std::vector<double> quantize_channels(onnx::TensorData& weight, const std::vector<double>& numbers) {
   const auto channels = static_cast<std::size_t>(weight.dims[0]);
   const std::size_t size = numbers.size() / channels;
@@ -72,7 +76,8 @@ std::vector<double> quantize_channels(onnx::TensorData& weight, const std::vecto
   return scales;
 }
 
-/// Turns the operator's weight into int8, with a scale for each channel. Everything else stays in f32.
+/// Sets the scale attributes of a new operator that computes in int8, and replaces its constant weight by int8 with a
+/// scale for each channel. Other constants stay f32. Throws Error if the input is not f32.
 void prepare_int8(const Rule& rule, const Region& region, NewNode& node, RuleAttributes& given) {
   const onnx::Value* x = node.inputs.empty() ? nullptr : region.graph->find(node.inputs[0].name);
   if (x == nullptr || x->type != onnx::ElementType::f32) {

@@ -15,14 +15,14 @@
 namespace graft::rules {
 namespace {
 
-/// Returns whether a value is computed from shapes, as integers of low rank are. An operator that replaces a region
-/// does not need such values.
+/// Returns whether a value has the type and rank of numbers computed from shapes: not floating-point, and rank 0 or 1.
+/// A region may read such values without passing them to the new operator.
 bool is_number_of_shape(const onnx::Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
 
-/// Returns the value that an entry of the rule's `inputs` names. Returns null if the entry leaves the input out or
-/// names a constant of the pattern; the entry is then added to `inputs`.
+/// Returns the tensor that an entry of the rule's list `inputs` selects, by index or name. Returns null if the entry
+/// leaves the input out or names a constant of the pattern, and then appends the entry to `inputs` itself.
 const onnx::Value* find_input(const Region& region, const RuleValue& wanted, std::vector<NodeInput>& inputs) {
   if (const auto* index = std::get_if<std::int64_t>(&wanted.data)) {
     if (*index < 0 || static_cast<std::size_t>(*index) >= region.inputs.size()) {
@@ -98,7 +98,8 @@ std::vector<NodeInput> plan_inputs(const Rule& rule, const Region& region) {
   return inputs;
 }
 
-/// Returns the node outside the region that reads the tensor, for a message.
+/// Returns, for messages, a description of the first node outside the region that reads the tensor `name`, or "an
+/// output of the graph" if no node does.
 std::string user_of(const Region& region, const std::string& name) {
   const onnx::Value* value = region.graph->find(name);
   for (const onnx::Use& use : value->uses) {

@@ -19,7 +19,8 @@ bool has_function(const onnx::Model& model, const RuleOperator& with) {
   });
 }
 
-/// Returns why the operator cannot replace the region, or an empty string if it can as far as is known before a proof.
+/// Returns why the operator cannot replace the region (no plugin can run there, or the types of the inputs are not
+/// accepted), or an empty string if no reason is known before the proof.
 std::string refusal(RuleRun& run, const Region& region, const NewNode& node, bool is_plugin) {
   if (is_plugin) {
     if (std::string text = run.rewriter.refusal_of_plugin_in(*region.graph); !text.empty()) return text;
