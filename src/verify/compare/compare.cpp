@@ -34,8 +34,8 @@ std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std:
   return index;
 }
 
-/// The smallest number of elements of a slice that has its own maximum. The elements of smaller slices may all be small
-/// by chance.
+/// The minimum number of elements of a slice for which Tolerance::by_slice uses the slice's own maximum. All elements
+/// of a smaller slice may be small by chance.
 constexpr std::int64_t fewest_of_slice = 16;
 
 SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewest) {
@@ -50,7 +50,8 @@ SliceMaxima largest_of_slices(const onnx::TensorData& tensor, std::int64_t fewes
   return largest;
 }
 
-/// An integer as TensorData::ints returns it. For u64, numbers from 2^63 on are represented as negative numbers.
+/// An integer element, with the bits that TensorData::ints returns. For u64, values from 2^63 on are negative in
+/// `value`.
 struct Integer {
   std::int64_t value = 0;
   bool is_u64 = false;
@@ -120,12 +121,13 @@ class Comparison {
     return std::move(result_);
   }
 
-  /// Returns the position of Difference::first_index.
+  /// Returns the row-major position of the first mismatch, or nothing if there was no mismatch.
   [[nodiscard]] std::optional<std::int64_t> first_position() const { return first_position_; }
 
  private:
-  /// Adds an element that is NaN or infinite in one tensor only. It counts as undecided if rounding alone makes the
-  /// reference NaN or infinite, or finite instead.
+  /// Counts an element that is NaN or infinite in one tensor only. If rounding alone makes the reference's element NaN
+  /// or infinite (or finite instead), the element is undecided; otherwise it is a mismatch and increments
+  /// `disagreements`.
   void add_other_kind(double reference, double candidate, std::int64_t& disagreements) {
     if (std::isinf(noise())) {
       ++result_.undecided;
@@ -186,7 +188,8 @@ class Comparison {
     ++result_.count;
   }
 
-  /// Returns the noise floor of the next element.
+  /// Returns the noise floor of the element that is compared next; 0 without a noise floor, infinity if rounding alone
+  /// makes the element NaN or infinite.
   [[nodiscard]] double noise() const { return floor_ == nullptr ? 0 : floor_->at(result_.count); }
 
   void mismatch(double reference, double candidate, double excess) {
@@ -194,7 +197,7 @@ class Comparison {
     result_.excess = std::max(result_.excess, excess);
   }
 
-  /// An element of both tensors.
+  /// An element to report: its row-major position and its value in both tensors.
   struct Element {
     std::int64_t position = 0;
     double reference = 0;
@@ -208,7 +211,8 @@ class Comparison {
     result_.first_candidate = element.candidate;
   }
 
-  /// Judges the error of all elements together by Tolerance::snr_db.
+  /// Applies Tolerance::snr_db: if the signal-to-noise ratio of all elements is too low, all elements that differ
+  /// become mismatches.
   void judge_all() {
     if (differing_ == 0) return;
     if (result_.mismatched == 0) keep_first(first_differing_);
@@ -219,7 +223,8 @@ class Comparison {
     if (!(excess <= 1)) result_.mismatched += differing_;
   }
 
-  /// Judges the error of all elements together by Tolerance::least_snr_db, in addition to the error of each element.
+  /// Applies Tolerance::least_snr_db in addition to the limits of single elements: if the signal-to-noise ratio of all
+  /// elements is below `least_db`, the elements that differ become mismatches.
   void judge_ratio(double least_db) {
     if (!(squares_reference_ > 0) || !(squares_error_ > 0)) return;
     if (!std::isfinite(squares_error_)) {
@@ -243,9 +248,10 @@ class Comparison {
     result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
-  /// Judges integers that are identifiers (an index, a class). The limits are: NoiseFloor::factor times as many
-  /// differences as in one draw, hardly any differences where no draw changed the integer, and few integers that no
-  /// draw returned. The last limit detects a third-best element where two other elements are tied.
+  /// Judges integers that are identifiers, such as indices and classes, by three limits: at most NoiseFloor::factor
+  /// times as many elements may differ as between the reference and one draw; of the elements that no draw changed,
+  /// hardly any may differ; and few elements may have a value that no draw returned. The last limit detects, for
+  /// example, that the third-best index is returned where the two best are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
@@ -275,10 +281,10 @@ class Comparison {
     }
   }
 
-  /// Judges integers that come from rounding. Different rounding changes elements near the middle between two steps, in
-  /// either direction. If more than half of the elements, and more than NoiseFloor::factor times as many as in one
-  /// draw, are off in the same direction, rounding is not the cause. Elements that are saturated in both tensors cannot
-  /// move, and few elements may be off in one direction by chance.
+  /// Judges integers that result from rounding. Elements close to the middle between two steps may be rounded up in one
+  /// model and down in the other, in both directions equally often. The comparison fails if more than half of the
+  /// elements that are not saturated in both tensors (and more than 15) are off in the same direction, and more than
+  /// NoiseFloor::factor times as many as in one draw.
   void judge_shift() {
     constexpr double few = 15;
     const auto shifted = static_cast<double>(std::abs(shift_));
@@ -304,7 +310,7 @@ class Comparison {
   const std::vector<std::int64_t>& dims_;
   ElementTolerance of_element_;
   const NoiseFloor* floor_;
-  /// The lowest and the highest number of an 8-bit type.
+  /// The lowest and the highest value of an 8-bit type; infinite for other types.
   std::pair<double, double> bounds_ = {-infinity, infinity};
   std::int64_t shift_ = 0;  // The number of elements that are higher in the candidate, minus the number of lower ones.
   std::int64_t saturated_ = 0;  // The number of equal elements that are a bound of the type.
@@ -333,15 +339,16 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Returns whether a size is in the range of the draws' sizes, or no further outside it than the range is wide.
+/// Returns whether `size` lies in the range of sizes in the draws, widened at both ends by the width of the range.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
 }
 
-/// Compares selections without regard to their order. NoiseFloor::factor times as many elements without a partner are
-/// allowed as between the draws, but at most half of all elements. The number between the draws itself is always
-/// allowed.
+/// Compares two tensors whose size along one axis depends on rounding, such as the boxes that a detector keeps, without
+/// regard to the order of their elements. The number of elements without a partner in the other tensor may be
+/// NoiseFloor::factor times as high as between two draws, but not more than half of all elements; the number between
+/// the draws itself is always allowed.
 Difference compare_selections(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                               const Tolerance& tolerance, const NoiseFloor& floor) {
   const std::optional<SelectionDifference> draws = floor.selection();
@@ -405,8 +412,8 @@ Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, dou
           .by_slice = wide};
 }
 
-/// Returns the first value, searching upward through input 0 of nodes with one of these traits, whose producer has none
-/// of the traits.
+/// Returns `value` or, while the node that computes it has one of these traits, goes on with input 0 of that node, and
+/// returns the first value whose node has none of them.
 const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   const onnx::Value* at = &value;
   while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {
@@ -415,7 +422,8 @@ const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   return at;
 }
 
-/// Returns the type of a value even if the file does not declare it: f16 comes from inputs, constants and casts.
+/// Returns the type of a value: the declared type, or the type of the constant or Cast that computes it. Returns
+/// nothing if none of these is known.
 std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   if (value.type) return value.type;
   if (value.initializer) return value.initializer->type;
@@ -426,7 +434,7 @@ std::optional<onnx::ElementType> type_of(const onnx::Value& value) {
   return constant ? std::optional(constant->type) : std::nullopt;
 }
 
-/// Returns f32 for every type that is not narrow.
+/// Returns the type if it is f16, bf16 or another narrow floating-point type, and f32 for every other type.
 onnx::ElementType narrow_or_f32(std::optional<onnx::ElementType> type) {
   return onnx::is_low_precision(type) ? *type : onnx::ElementType::f32;
 }
@@ -455,8 +463,8 @@ class NarrowTypeFinder {
     if (type != onnx::ElementType::f32) narrow_.emplace(&value, type);
   }
 
-  /// Returns the narrowest type among a node's inputs, the nodes in its bodies, and the nodes in the function that it
-  /// calls.
+  /// Returns the narrowest floating-point type among a node's inputs and the nodes in its bodies and in the function
+  /// that it calls.
   [[nodiscard]] onnx::ElementType type_in(const onnx::Node& node) const {
     onnx::ElementType type = onnx::ElementType::f32;
     for (const onnx::Value* input : node.inputs) {
@@ -581,7 +589,8 @@ Partners find_partners(const onnx::TensorData& reference, const onnx::TensorData
     partners.finite = width * (std::ssize(a) + std::ssize(b) - std::ssize(alone)) / 2;
     return partners;
   }
-  /// Returns the elements of one slice in ascending order, without NaN.
+  /// Returns the elements of slice number `slice` along the axis in ascending order, without NaN. `size` is the size of
+  /// the axis.
   const auto sorted = [&](const std::vector<double>& numbers, std::int64_t size, std::size_t slice) {
     std::vector<double> result;
     const std::size_t first = slice / inner * static_cast<std::size_t>(size) * inner + slice % inner;

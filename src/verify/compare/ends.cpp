@@ -29,7 +29,7 @@ std::size_t count_empty(const runtime::TensorMap& tensors) {
                                                 [](const auto& entry) { return entry.second.element_count() == 0; }));
 }
 
-/// A size that is a constant in a node of the main graph.
+/// A size that is written as a constant in the network, and the node that reads it.
 struct HeldSize {
   std::int64_t size;
   const onnx::Node* node;
@@ -37,8 +37,8 @@ struct HeldSize {
 
 bool has_shape_operand(const onnx::Node& node) { return node.is("Reshape") || node.is("Expand"); }
 
-/// Returns the elements of a shape, with nothing for those that are not constant. A Concat of shapes is resolved into
-/// its parts.
+/// Returns the elements of a shape tensor, with nothing for each element that is not constant. The elements of a Concat
+/// are those of its inputs.
 std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape) {
   constexpr std::int64_t most = 16;
   if (const auto constant = shape.constant()) {
@@ -58,8 +58,9 @@ std::vector<std::optional<std::int64_t>> constant_sizes(const onnx::Value& shape
   return sizes;
 }
 
-/// Returns up to 12 different sizes in the order of the nodes: first the sizes in shapes, then the sizes of constants
-/// that are added or multiplied, such as position embeddings.
+/// Returns up to 12 different sizes from 2 to 1024 that are constants in the network. Sizes in shape operands come
+/// first, then sizes of constants that are added or multiplied, such as position embeddings; each group is in the order
+/// of the nodes.
 std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   constexpr std::size_t most = 12;
   constexpr std::int64_t largest = 1024;
@@ -85,7 +86,8 @@ std::vector<HeldSize> held_sizes(const onnx::Model& model) {
   return held;
 }
 
-/// Returns up to 12 symbols of the inputs that are not a batch and whose sizes the caller did not set.
+/// Returns up to 12 symbols in the shapes of inputs, without the symbols of first dimensions (batches) and those whose
+/// sizes the options set.
 std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOptions& options) {
   constexpr std::size_t most = 12;
   std::set<std::string, std::less<>> settled;
@@ -104,7 +106,8 @@ std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOp
   return symbols;
 }
 
-/// Returns "the size 'K'", or "one size of input 'mask'" if the model does not name the size.
+/// Returns a symbol in words for messages: "the size 'K'", or "one size of input 'mask'" if the model has no name for
+/// the dimension.
 std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
   for (const onnx::Value* input : fed_inputs(model)) {
@@ -117,8 +120,8 @@ std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   return "one size";
 }
 
-/// Returns a Reshape whose shape is constant and begins with 1, so that its output does not follow the batch; null if
-/// there is no such node.
+/// Returns the first Reshape with a constant, fixed target that begins with 1, so that its output does not follow the
+/// batch, or null.
 const onnx::Node* holder_of_batch(const onnx::Model& model) {
   for (const onnx::Node* node : model.graph().nodes()) {
     if (!node->is("Reshape") || node->input(0) == nullptr || node->input(1) == nullptr) continue;
@@ -131,7 +134,8 @@ const onnx::Node* holder_of_batch(const onnx::Model& model) {
   return nullptr;
 }
 
-/// Returns the next step for the message if no size worked; empty if no size is dynamic.
+/// Returns advice for the error message if no sizes worked: how to set the dynamic sizes. Returns an empty string if no
+/// size of an input is dynamic.
 std::string advice_on_sizes(const onnx::Model& model) {
   std::vector<std::string> open;
   std::string example;
@@ -152,7 +156,8 @@ std::string advice_on_sizes(const onnx::Model& model) {
       setting_name(Setting::synthetic_shapes), example, fmt::join(open, ", "));
 }
 
-/// Returns the next step for the message if no synthetic values worked.
+/// Returns advice for the error message if no synthetic values worked: how to provide inputs and, if `offers_ranges`,
+/// ranges. Returns an empty string if the model has no inputs.
 std::string advice_on_numbers(const onnx::Model& model, bool offers_ranges) {
   constexpr std::size_t most_named = 4;
   const std::vector<const onnx::Value*> inputs = fed_inputs(model);

@@ -11,7 +11,8 @@
 namespace graft::verify {
 namespace {
 
-/// Returns the index of the histogram's bin.
+/// Returns the index of the bin in ErrorHistogram for an error that is this share of the largest element: bin 0 for no
+/// error, the last bin for NaN and infinity, and one bin per power of ten between them.
 std::size_t bin_of(double share) {
   if (share == 0) return 0;
   if (!std::isfinite(share)) return ErrorHistogram::names.size() - 1;

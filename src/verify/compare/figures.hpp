@@ -30,7 +30,7 @@ static_assert(std::numeric_limits<SumOfSquares>::max_exponent > 2 * std::numeric
 
 [[nodiscard]] TensorRange range_of(const onnx::TensorData& tensor);
 
-/// Accumulates a range, number by number.
+/// Accumulates the range, the mean and the counts of NaN, infinities and zeros of a tensor, number by number.
 class RangeTally {
  public:
   void add(double number) {
@@ -44,7 +44,7 @@ class RangeTally {
     sum_ += number;
     squares_ += number * number;
   }
-  /// Returns the range of a tensor with `count` elements.
+  /// Returns the accumulated values as the range of a tensor with `count` elements.
   [[nodiscard]] TensorRange of(std::int64_t count) const;
 
  private:

@@ -32,7 +32,7 @@ bool same_kind(const onnx::Value& a, const onnx::Value& b) {
   return is_whole(*a.type) == is_whole(*b.type);
 }
 
-/// Returns whether both tensors may have the same number of elements. False only if both counts are known and differ.
+/// Returns false if the numbers of elements of both tensors are known and differ, otherwise true.
 bool can_have_as_many(const onnx::Value& a, const onnx::Value& b) {
   const auto count = [](const onnx::Value& value) -> std::optional<std::int64_t> {
     if (!value.shape) return std::nullopt;

@@ -16,25 +16,25 @@ inline constexpr double perfect_db = 150;
 
 using report::OutputFigures;
 
-/// Returns the signal-to-noise ratio in dB. Without a ratio, returns perfect_db if there is no error, and -perfect_db
-/// otherwise.
+/// Returns the signal-to-noise ratio in dB: perfect_db if there is no error, and -perfect_db if there are errors but no
+/// ratio can be computed.
 [[nodiscard]] double decibels_of(const OutputFigures& figures);
-/// Adds the errors of the same output in another run.
+/// Adds the errors of the same output in another run: counts and sums are added, maxima are combined.
 void add_run(OutputFigures& figures, const OutputFigures& other);
-/// Adds another run, but keeps signal and noise of the run with the lower ratio, so that a good run does not hide a bad
-/// one.
+/// Combines the figures with another run as add_run does, but takes signal and noise from the run with the lower ratio
+/// only, so that a good run does not hide a bad one.
 void add_worst_run(OutputFigures& figures, const OutputFigures& other);
 
 [[nodiscard]] OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference,
                                        const onnx::TensorData& found);
 
-/// The quality of all outputs together.
+/// The quality of all outputs of a model together: the number of elements that are not finite, and the worst output.
 struct Score {
   std::int64_t not_finite = 0;
   double snr_db = 0;  ///< The signal-to-noise ratio in dB of the worst output.
   [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  /// Returns whether fewer elements are not finite or, if equally many are, the ratio is at least 1 dB higher: enough
-  /// to justify keeping more nodes in f32.
+  /// Returns whether fewer elements are not finite or, with equally many, the ratio is at least 1 dB higher. A smaller
+  /// improvement does not justify keeping more nodes in f32.
   [[nodiscard]] bool is_better_than(const Score& other) const;
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);

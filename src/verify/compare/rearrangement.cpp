@@ -21,7 +21,7 @@ namespace {
 using Dims = std::vector<std::int64_t>;
 
 constexpr std::size_t highest_permuted_rank = 5;
-/// The largest number of slices along an axis that are compared with each other.
+/// The maximum number of slices along an axis for which every slice is compared with every other slice.
 constexpr std::int64_t most_slices = 4096;
 
 std::int64_t product(const Dims& dims) {
@@ -46,7 +46,7 @@ Dims permuted(const Dims& dims, const Dims& axes) {
   return result;
 }
 
-/// Maps the position of an element in the candidate to its position in the reference.
+/// Maps the row-major position of an element in the candidate to its position in the reference, for a given layout.
 class Source {
  public:
   explicit Source(const Rearrangement& layout) {
@@ -88,7 +88,7 @@ bool close(double reference, double candidate, double allowed, double relative) 
   return std::abs(reference - candidate) <= allowed + relative * std::abs(reference);
 }
 
-/// The limits within which two elements count as equal.
+/// The absolute and relative limit within which two elements count as equal.
 struct Nearness {
   double relative;
   double allowed;
@@ -99,15 +99,16 @@ struct Nearness {
   }
 };
 
-/// Returns the tolerance for rounding errors; 0 for integers.
+/// Returns network_tolerance of the element type of one of the tensors, whichever is wider; 0 for integers.
 Tolerance rounding_of(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance left = network_tolerance(reference.type);
   const Tolerance right = network_tolerance(candidate.type);
   return left.relative > right.relative ? left : right;
 }
 
-/// Compares both tensors as numbers. An order explains the candidate if its elements are within the tolerance in that
-/// order and far closer than in the order of the reference: many orders meet a wide tolerance.
+/// Searches for an order of the reference's elements that explains the candidate. An order is accepted if all elements
+/// are within the tolerance and their errors are far smaller than in the original order; the second condition is needed
+/// because many orders are within a wide tolerance.
 class Search {
  public:
   Search(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance)
@@ -147,8 +148,8 @@ class Search {
     return is_far_better(squares);
   }
 
-  /// Returns whether both tensors have the same elements except for rounding, with enough different elements to be
-  /// certain.
+  /// Returns whether both tensors contain the same elements in any order, except for rounding, and enough different
+  /// elements for this to be no coincidence.
   [[nodiscard]] bool same_numbers() const {
     std::vector<double> left = expected_;
     std::vector<double> right = found_;
@@ -170,9 +171,10 @@ class Search {
     return std::any_of(expected_.begin(), expected_.end(), is_nan) || std::any_of(found_.begin(), found_.end(), is_nan);
   }
 
-  /// Returns the order in which candidate slice i equals the reference's slice order[i], or nothing if no order fits. A
-  /// slice that agrees at its own position stays there. Short slices, which are similar to many other slices, must
-  /// agree except for rounding. With `any`, all slices must, because there are so many possible orders.
+  /// Returns the order of slices along an axis in which slice i of the candidate equals slice order[i] of the
+  /// reference, or nothing if there is no such order. A slice that agrees at its own index stays there. Slices of fewer
+  /// than 16 elements are similar to many others, so they must agree within the rounding of the type; if `any` (the
+  /// elements have no known order at all), all slices must.
   [[nodiscard]] std::optional<Dims> order_of_slices(std::size_t axis, bool any) const {
     const Dims& dims = reference_.dims;
     const std::int64_t slices = dims[axis];
@@ -245,7 +247,7 @@ Dims inverse(const Dims& axes) {
   return result;
 }
 
-/// Returns the order of axes that moves the channels from the second place to the last.
+/// Returns the permutation of axes that moves the channels from axis 1 to the last axis.
 Dims channels_to_last(std::size_t rank) {
   Dims axes{0};
   for (std::size_t axis = 2; axis < rank; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
@@ -253,8 +255,8 @@ Dims channels_to_last(std::size_t rank) {
   return axes;
 }
 
-/// Returns a text for the two most common layout changes: channels last if the reference has them first, and vice
-/// versa; otherwise empty.
+/// Returns a text such as "NHWC in the candidate, NCHW in the reference" if the permutation exchanges channels first
+/// and channels last; otherwise an empty string.
 std::string known_exchange(std::size_t rank, const Dims& axes) {
   if (rank < 3) return "";
   const Dims to_last = channels_to_last(rank);
@@ -265,8 +267,8 @@ std::string known_exchange(std::size_t rank, const Dims& axes) {
   return "";
 }
 
-/// Returns the layouts that differ in the order of the axes of `dims`, with the changes between channels first and
-/// channels last before the other layouts.
+/// Returns a layout for each permutation of the axes of `dims` that changes the order of elements, the exchanges of
+/// channels first and channels last before all others. The result of each layout has the shape `final_dims`.
 std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_dims) {
   std::vector<Rearrangement> layouts;
   const auto longer = std::count_if(dims.begin(), dims.end(), [](std::int64_t size) { return size > 1; });
@@ -299,8 +301,8 @@ std::vector<Rearrangement> permutations_of(const Dims& dims, const Dims& final_d
   return layouts;
 }
 
-/// Returns the layouts to try if the shape before flattening is unknown. They split the elements of a row into two axes
-/// and swap these axes.
+/// Returns the layouts to try if the shape before flattening is unknown: each splits the elements of a row into two
+/// axes of sizes greater than 1 and swaps these axes.
 std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidate) {
   std::vector<Rearrangement> layouts;
   const auto try_split = [&](std::int64_t rows, std::int64_t row) {
@@ -324,8 +326,8 @@ std::vector<Rearrangement> splits_of(const Dims& reference, const Dims& candidat
   return layouts;
 }
 
-/// Returns a text such as "[3, 9] are the reference's [9, 3]", which lists the slices that are not at their own
-/// position.
+/// Returns a text such as "[3, 9] are the reference's [9, 3]" that lists up to 8 slices that are not at their own
+/// index.
 std::string moved_text(const Dims& order) {
   constexpr std::size_t few = 8;
   Dims to;

@@ -18,11 +18,11 @@ using report::Rearrangement;
 /// Returns the reference's elements in the candidate's order.
 [[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);
 
-/// Returns the order that explains the candidate: all elements are within the tolerance, and the root mean square error
-/// is at most a tenth of the error without reordering. For slices or elements in arbitrary order the tolerance is that
-/// of the type's rounding, even if `tolerance` is wider. `shapes` are known shapes before flattening; after
-/// them, splits of the elements into two axes are tried. Returns nothing if the tensors agree as they are, or if no
-/// order explains the candidate.
+/// Returns the order of the reference's elements that explains the candidate: all elements are within the tolerance,
+/// and the root mean square error is at most a tenth of that in the original order. For orders of slices or single
+/// elements, the tolerance is that of the type's rounding, even if `tolerance` is wider. `shapes` are known shapes of
+/// the tensor before it was flattened; after them, splits of a row into two axes are tried. Returns nothing if the
+/// tensors agree as they are, or if no order explains the candidate.
 [[nodiscard]] std::optional<Rearrangement> find_rearrangement(
     const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
     const std::vector<std::vector<std::int64_t>>& shapes = {});
@@ -39,13 +39,13 @@ using report::Rearrangement;
 [[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,
                                                                  const std::vector<std::int64_t>& candidate);
 
-/// Returns the layout with channels last for `dims` with channels first, or vice versa: the one whose dimensions
-/// satisfy `fits`. Returns nothing if neither does.
+/// Returns the layout that moves the channel axis of `dims` from axis 1 to the end, or from the end to axis 1: the
+/// first of both whose resulting dimensions satisfy `fits`. Returns nothing if neither does.
 [[nodiscard]] std::optional<Rearrangement> exchange_channels(
     const std::vector<std::int64_t>& dims, const std::function<bool(const std::vector<std::int64_t>&)>& fits);
 
-/// Returns a text if the candidate is a linear function of the reference: "1.01 times the reference", "the reference +
-/// 0.5", "the reference with the other sign". Otherwise returns nothing.
+/// Returns a text if the candidate is a simple linear function of the reference, within the tolerance: "1.01 times the
+/// reference", "the reference + 0.5", "the reference with the other sign". Otherwise returns nothing.
 [[nodiscard]] std::optional<std::string> find_scale(const onnx::TensorData& reference,
                                                     const onnx::TensorData& candidate, const Tolerance& tolerance);
 

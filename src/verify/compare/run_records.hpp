@@ -14,7 +14,7 @@
 
 namespace graft::verify {
 
-/// The comparison of an output in one run.
+/// The result of comparing one output in one run.
 struct OutputRecord {
   report::Tolerance tolerance;
   report::Difference difference;
@@ -30,12 +30,13 @@ struct OutputRecord {
 /// The comparison of all outputs in one run, in the order of the report.
 using RunRecord = std::vector<OutputRecord>;
 
-/// Returns the records of the runs from `begin` on as bytes, without their noise floors. A run without a record has an
-/// empty one.
+/// Serializes the records of consecutive runs, of which the first has the index `begin`, without noise floors. A run
+/// that was not compared has an empty record.
 [[nodiscard]] std::string format_records(std::int64_t begin, std::vector<RunRecord>& records);
 
-/// Reads the records of all parts. Throws Error (internal) for damaged bytes, for parts that lack a run or have one
-/// twice, and for a run with another number of outputs than `outputs`. `report` is called with the number of runs.
+/// Reads the records of all parts, as `next` returns them, and returns them by the index of the run. Throws Error
+/// (internal) for damaged bytes, for parts that lack a run or contain one twice, and for a run that does not have
+/// `outputs` outputs. `report` is called with the number of runs read so far.
 [[nodiscard]] std::map<std::int64_t, RunRecord> read_records(const NextPart& next, SampleRange runs,
                                                              std::size_t outputs,
                                                              const std::function<void(std::int64_t done)>& report);

@@ -9,12 +9,12 @@
 
 namespace graft::verify {
 
-/// For each axis and each index along it, the largest number of that slice. Each channel therefore has its own maximum,
-/// whichever axis holds the channels.
+/// Stores the largest number of each slice of a tensor, for each axis and each index along it. Each channel therefore
+/// has its own maximum, whichever axis is the channel axis.
 class SliceMaxima {
  public:
-  /// Slices of fewer than `fewest` elements are ignored. If no slice applies to an element, the maximum of the whole
-  /// tensor does.
+  /// Creates maxima of 0 for a tensor of shape `dims`. Slices of fewer than `fewest` elements have no maximum of their
+  /// own; at() uses the maximum of the whole tensor for them.
   explicit SliceMaxima(std::vector<std::int64_t> dims, std::int64_t fewest = 1) : dims_(std::move(dims)) {
     std::int64_t count = 1;
     for (const std::int64_t size : dims_) count *= size;
@@ -33,7 +33,7 @@ class SliceMaxima {
     }
   }
 
-  /// Returns the smallest of the maxima of the slices that contain an element.
+  /// Returns the smallest of the maxima of the slices that contain the element at a row-major position.
   [[nodiscard]] double at(std::int64_t position) const {
     double smallest = whole_;
     for (std::size_t axis = dims_.size(); axis-- > 0; position /= dims_[axis]) {

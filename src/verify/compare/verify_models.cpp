@@ -36,7 +36,8 @@ bool can_be_the_same(const Shape& reference, const Shape& candidate) {
       [](const Dim& left, const Dim& right) { return !left.is_constant() || !right.is_constant() || left == right; });
 }
 
-/// Returns whether the shapes differ only in the position of the channels, first in one and last in the other.
+/// Returns whether moving the channel axis of `reference` from axis 1 to the end, or back, makes it compatible with
+/// `candidate`.
 bool are_exchanged(const Shape& reference, const Shape& candidate) {
   std::vector<std::int64_t> axes(reference.size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -48,8 +49,9 @@ bool are_exchanged(const Shape& reference, const Shape& candidate) {
   return exchanged.has_value();
 }
 
-/// Returns whether both values may have the same type and shape. With `across` (VerifyOptions::across_formats), inputs
-/// are converted for the candidate, so that real types and the position of the channels may differ.
+/// Returns whether the declared types and shapes of two inputs or outputs are compatible. With `across`
+/// (VerifyOptions::across_formats), real types and the position of the channel axis may differ, because inputs are
+/// converted for the candidate.
 bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate, bool across) {
   const bool are_real =
       reference.type && candidate.type && is_floating_point(*reference.type) && is_floating_point(*candidate.type);
@@ -59,7 +61,8 @@ bool can_be_the_same(const onnx::Value& reference, const onnx::Value& candidate,
          (across && are_exchanged(*reference.shape, *candidate.shape));
 }
 
-/// Returns the number of nodes that round to 8 bits. A reference may already be quantized.
+/// Returns the number of nodes that round to 8 bits. The reference may have some too, so the counts of both models are
+/// compared.
 std::size_t count_of_quantizing(const onnx::Model& model) {
   std::size_t count = 0;
   model.graph().for_each_node(
@@ -132,8 +135,8 @@ class Verification {
     return std::move(report_);
   }
 
-  /// Returns the records of some of the runs with the caller's inputs, without noise floors. Runs from the first
-  /// dispute on have no record.
+  /// Compares the outputs in a range of the runs with the caller's inputs, and returns the serialized records without
+  /// noise floors. If two engines dispute a run, this run and the following ones have empty records.
   std::string run_part(SampleRange runs) {
     std::vector<RunRecord> records(static_cast<std::size_t>(runs.size()));
     const bool can_run = begin();
@@ -152,8 +155,8 @@ class Verification {
   }
 
  private:
-  /// Pairs inputs and outputs and compiles both models. Returns false, with the report complete, if the inputs do not
-  /// correspond.
+  /// Pairs inputs and outputs and compiles both models. Returns false if the inputs do not correspond; the report is
+  /// then complete.
   bool begin() {
     report_.ranges = options_.ranges;
     inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
@@ -200,7 +203,7 @@ class Verification {
     return true;
   }
 
-  /// Runs both models and compares their outputs.
+  /// Runs both models with the inputs of a run, and returns the comparison of their outputs.
   RunRecord compare_run(std::size_t run) {
     runtime::TensorMap inputs;
     runtime::TensorMap expected;
@@ -219,7 +222,8 @@ class Verification {
     for (const IoPair& pair : inputs_) report_.inputs.push_back(input_text(pair, inputs));
   }
 
-  /// Returns whether a noise floor would judge an output in this run.
+  /// Returns whether the noise floor must be measured for an output in this run: it exceeds its default tolerance, no
+  /// other criterion judges it, and it has not failed in an earlier run.
   [[nodiscard]] bool is_doubtful(const ComparedOutput& output, const OutputRecord& record) const {
     return !options_.relative && !options_.absolute && !record.difference.equal() && record.choice.empty() &&
            !record.tolerance.snr_db && output.failed_runs == 0;
@@ -232,7 +236,7 @@ class Verification {
     return false;
   }
 
-  /// Compares outputs that one of the models has only as inner tensors.
+  /// Compares outputs of one model that the other model computes only as inner tensors, and adds them to the report.
   void find_inside() {
     VerifyOptions options = options_;
     options.seeds = seeds_;
@@ -264,8 +268,9 @@ class Verification {
     }
   }
 
-  /// Returns whether an output is the same by its tolerance alone, but may differ by more than rounding explains. A
-  /// tolerance with a stated reason allows a narrower type, whose rounding is not part of the noise.
+  /// Returns whether an f32 or f64 output is within its tolerance, but its differences are larger than those of single
+  /// rounding errors. Returns false for a tolerance with a stated reason, because the noise floor does not contain the
+  /// rounding of the narrower type that is the reason.
   [[nodiscard]] bool may_be_beyond_rounding(const ComparedOutput& output) const {
     // The default tolerance is up to 1280 epsilons of f32. Smaller differences are up to 13 epsilons, which is about
     // the rounding error of single operations. They are ignored even if rounding changes nothing.
@@ -277,9 +282,9 @@ class Verification {
            !output.worst.selection && output.worst.excess > least_excess;
   }
 
-  /// Fills ComparedOutput::beyond_rounding. The floor of the worst run is measured, and it counts only if it needs no
-  /// second engine to confirm it. The candidate may compute in f32 what is f64 in the reference, so f64 has the noise
-  /// of f32.
+  /// Sets ComparedOutput::beyond_rounding of outputs whose difference in the worst run exceeds the noise floor of the
+  /// reference. A floor that only a second engine could confirm is not used. f64 outputs get the noise of f32, because
+  /// the candidate may compute them in f32.
   void find_beyond_rounding(const runtime::CompileOptions& options,
                             const std::function<runtime::TensorMap(std::size_t run)>& inputs_of) {
     if (options_.relative || options_.absolute || options_.snr_db) return;
@@ -319,8 +324,8 @@ class Verification {
            inputs_.size() == fed_inputs(candidate_).size();
   }
 
-  /// Returns the options for inputs of zeros, of negative, large and small numbers. Their first dimension differs from
-  /// that of the other runs.
+  /// Returns the options for additional runs with inputs of zeros, and of negative, large and small numbers. Their
+  /// first dimension is 3, unlike that of the other runs.
   static const std::vector<InputOptions>& edge_inputs() {
     static const std::vector<InputOptions> all{{.values = InputValues::zeros, .first_size = 3},
                                                {.values = InputValues::negative, .first_size = 3},
@@ -375,8 +380,8 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Returns the tolerance of an output. If both models compute in the same narrow type, their results agree except for
-  /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
+  /// Returns the tolerance of an output of type `type`: the caller's, if set; network_tolerance of its type, if both
+  /// models compute in the same types; otherwise a wider one for the narrower type or the quantization.
   [[nodiscard]] Tolerance tolerance_of(const ComparedOutput& output, onnx::ElementType type) const {
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) return *given;
     const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
@@ -396,7 +401,7 @@ class Verification {
     return tolerance;
   }
 
-  /// An output in one run, with the tensors that are compared.
+  /// The tensors of an output in one run, and how they are compared.
   struct Compared {
     onnx::TensorData reference;  ///< The tensor of the reference in the candidate's order.
     const onnx::TensorData* candidate = nullptr;
@@ -404,7 +409,8 @@ class Verification {
     std::optional<NoiseFloor> floor;
   };
 
-  /// Compares the outputs of a run. Without `measures_floors`, outputs that exceed their tolerance differ.
+  /// Compares the outputs of the reference (`expected`) and of the candidate (`found`) in a run. If `measures_floors`
+  /// is false, outputs that exceed their tolerance count as different without a noise floor.
   RunRecord compare_outputs(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
                             const runtime::TensorMap& found, bool measures_floors) {
     RunRecord records;
@@ -440,13 +446,13 @@ class Verification {
     return records;
   }
 
-  /// Compares random tensors, whose sizes may be random too, by their rank.
+  /// Compares only the ranks of two tensors that depend on random numbers, because even their sizes may be random.
   [[nodiscard]] static Difference compare_ranks(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     return reference.dims.size() == candidate.dims.size() ? Difference{} : compare(reference, candidate, {});
   }
 
-  /// Measures the noise floor of outputs that exceed their tolerance. After an output failed in one run, further floors
-  /// do not change the verdict.
+  /// Measures the noise floor of the outputs that exceed their tolerance (is_doubtful), and judges them again. Outputs
+  /// that failed in an earlier run are left out, because their verdict is final.
   void measure_floors(RunRecord& records, std::vector<Compared>& all, const runtime::TensorMap& inputs) {
     std::vector<DoubtfulTensor> doubtful;
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -472,7 +478,8 @@ class Verification {
                    second == nullptr ? "" : second->name());
   }
 
-  /// Compares the element types, and adds the noise floor and the error figures.
+  /// Completes the record of an output: compares the element types, and adds the summary of the noise floor and the
+  /// error figures.
   void complete(const ComparedOutput& output, OutputRecord& record, const Compared& compared) const {
     const onnx::TensorData& reference = compared.reference;
     const onnx::TensorData& candidate = *compared.candidate;
@@ -491,7 +498,7 @@ class Verification {
     }
   }
 
-  /// Adds a run of an output to its report.
+  /// Adds the record of a run to the report of an output. The difference of the worst run is kept.
   static void keep(ComparedOutput& output, std::size_t run, OutputRecord record) {
     Difference& difference = record.difference;
     output.tolerance = record.tolerance;
@@ -522,7 +529,7 @@ class Verification {
   bool quantized_;
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
-  /// Whether operators of the candidate run their own kernels, some of them in f16 or bf16.
+  /// Whether operators of the candidate run their own kernels and some of their tensors are f16 or bf16.
   bool rounds_in_kernels_ = false;
   std::vector<IoPair> inputs_;
   std::vector<IoPair> pairs_;  ///< The outputs.
@@ -533,10 +540,10 @@ class Verification {
   std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
   bool is_exchanged_ = false;  ///< Whether an input has its channel axis at another position in the candidate.
   std::optional<NoisyModel> noisy_;
-  /// The noisy model in the second engine, which confirms floors; empty without a second engine.
+  /// The reference with noise in the second engine, which confirms noise floors; empty if there is no second engine.
   std::optional<NoisyModel> second_noisy_;
   MadeUpInputs made_up_;
-  /// The inputs of each run, if find_unreached or find_beyond_rounding needs them.
+  /// The synthetic inputs of each run, which find_unreached and find_beyond_rounding use again; otherwise empty.
   std::vector<runtime::TensorMap> synthetic_inputs_;
   VerifyReport report_;
 };

@@ -27,10 +27,10 @@ using report::ComparedOutput;
 using report::Verdict;
 using report::VerifyReport;
 
-/// The number of verify_models' runs with synthetic inputs where the options set none.
+/// The number of runs with synthetic inputs in verify_models if VerifyOptions::seeds is 0.
 inline constexpr std::size_t usual_seeds = 3;
 
-/// The inputs of runs, which are loaded when they are needed.
+/// The inputs of `count` runs, of which sample(i) loads those of run i, by name.
 struct DataSet {
   std::int64_t count = 0;
   std::function<runtime::TensorMap(std::int64_t)> sample = {};
@@ -38,47 +38,47 @@ struct DataSet {
 
 /// The settings of verify_models and of compare_layers (verify/localize/layers.hpp).
 struct VerifyOptions {
-  /// Number of runs with synthetic inputs, if `data` is empty. 0: usual_seeds in verify_models; 1 in compare_layers, or
-  /// 2 where int8 is emulated.
+  /// The number of runs with synthetic inputs, if the caller gives no data. 0 selects usual_seeds in verify_models, and
+  /// 1 (2 if int8 is emulated) in compare_layers.
   std::size_t seeds = 0;
   /// Whether to add runs with zeros, negative, large and small numbers, with another batch size. verify_models only.
   bool edge_values = false;
-  /// The inputs of the runs. A name that the models do not have is refused.
+  /// The inputs of each run, by name. An unknown name is an error.
   std::vector<runtime::TensorMap> data = {};
   DataSet data_set = {};  ///< The inputs of the runs in place of `data`, if there are too many for the memory.
-  /// Set if other processes compare the outputs of the runs, each with compare_part(): starts them. The report is the
-  /// same as without. verify_models only, with `data` or `data_set`.
+  /// Set if other processes compare the outputs of the runs, each with compare_part(); the function starts these
+  /// processes. The report is the same as without it. Used by verify_models only, with `data` or `data_set`.
   StartParts parts = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.
   InputRanges ranges = {};  ///< Ranges of synthetic inputs; see InputOptions.
-  /// Inputs with large integers in all runs but the first; see InputOptions.
+  /// The names of inputs that have large integers in all runs except the first; see InputOptions.
   std::set<std::string, std::less<>> large_integers = {};
-  /// Replaces the default tolerances (network_tolerance, layer_tolerance, output_tolerance) and the noise floor. If
-  /// only one of `relative` and `absolute` is set, the other one is 0.
+  /// Replaces the relative and absolute tolerance (network_tolerance, layer_tolerance, output_tolerance) and disables
+  /// the noise floor. If only one of `relative` and `absolute` is set, the other one is 0.
   std::optional<double> relative = {};
   std::optional<double> absolute = {};
-  /// Minimum signal-to-noise ratio of real outputs, instead of the element tolerances.
+  /// Replaces the element tolerances of real outputs by a minimum signal-to-noise ratio in dB.
   std::optional<double> snr_db = {};
   runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
   runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
   int threads = 0;  ///< Number of threads; see runtime::CompileOptions.
-  /// Whether the models may have different formats, which compare_layers always supposes. An input whose channel axis
-  /// is at another position in the candidate (NHWC, NCHW) is transposed for it, and outputs are then transposed too. An
-  /// output that one model has only as an inner tensor is found there.
+  /// Whether the models may come from different frameworks (compare_layers always assumes this). If the channel axis of
+  /// an input is at another position in the candidate (NHWC, NCHW), the input and the corresponding outputs are
+  /// transposed. An output that the other model computes only as an inner tensor is compared with that tensor.
   bool across_formats = false;
-  /// Whether one model may be narrower than the other (f16 against f32) or quantized, as compare_layers supposes. f16
-  /// and bf16 tensors are then rounded after the nodes that compute them, and results that depend on them have the
+  /// Whether one model may be narrower than the other (f16 and f32) or quantized (compare_layers always assumes this).
+  /// f16 and bf16 tensors are then rounded after the nodes that compute them, and outputs that depend on them have the
   /// tolerance of compare_layers.
   bool may_be_narrower = false;
   bool offers_ranges = true;     ///< Whether an error message may suggest to set `ranges`.
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
   bool finds_beyond_rounding = false;
-  /// The maximum size in bytes of tensors that compare_layers keeps at a time. The models run once for each group of
-  /// tensors of this size.
+  /// The maximum total size, in bytes, of the tensors that compare_layers holds in memory at once. The models run once
+  /// for each group of tensors of this size.
   std::int64_t memory = std::int64_t{1} << 30;
-  /// The names of `data` and `shapes` in messages.
+  /// The settings whose names messages use for `data` and `shapes`.
   Setting data_setting = Setting::data;
   Setting shapes_setting = Setting::synthetic_shapes;
   /// Called after each run, and by compare_layers after each step.
@@ -95,7 +95,8 @@ struct VerifyOptions {
     return data.empty() ? data_set.sample(static_cast<std::int64_t>(run)) : data[run];
   }
 
-  /// Returns the options of one run's synthetic inputs with the sizes and ranges of these options.
+  /// Returns `run`, the options for the synthetic inputs of one run, with the sizes, shapes and ranges of these
+  /// options.
   [[nodiscard]] InputOptions of_run(InputOptions run) const {
     run.dims = dims;
     run.shapes = shapes;
@@ -105,24 +106,25 @@ struct VerifyOptions {
   }
 };
 
-/// Sets the files of a report, whether the caller gave inputs, and whether only the candidate is quantized.
+/// Sets the general members of a report: the files, whether the caller gave inputs, and whether only the candidate is
+/// quantized.
 void describe_comparison(report::ComparedModels& report, const onnx::Model& reference, const onnx::Model& candidate,
                          const VerifyOptions& options);
 
-/// Runs two models on the same inputs and compares their outputs. An output that exceeds its tolerance is judged by the
-/// noise floor of the reference: how much rounding alone changes the reference on these inputs. In most cases the floor
-/// is measured only then.
+/// Runs two models on the same inputs, compares their outputs and returns a report. If an output exceeds its tolerance,
+/// the noise floor of the reference is measured (how much rounding alone changes the reference on these inputs), and
+/// the output may differ by a multiple of it.
 ///
 /// Inputs and outputs are paired by name, and the remaining ones by order if both models have equally many. Sizes of
 /// symbolic dimensions are tried from small to large until the reference runs. If the models differ and
-/// Engine::checked() exists, the comparison is repeated with that engine. VerifyReport::ran_in, left_out and
-/// without_own_kernels are left to the caller, which chose the engine. Throws Error if a model cannot run at all.
+/// Engine::checked() exists, the comparison is repeated with that engine. Does not set VerifyReport::ran_in, left_out
+/// and without_own_kernels; the caller, which chose the engine, does. Throws Error if a model cannot run at all.
 [[nodiscard]] VerifyReport verify_models(const runtime::Engine& engine, const onnx::Model& reference,
                                          const onnx::Model& candidate, const VerifyOptions& options = {});
 
-/// Compares the outputs of some of the runs with the caller's inputs, and returns the results as bytes for
-/// VerifyOptions::parts of another process. That process repeats the runs whose outputs exceed their tolerance, to
-/// measure the noise floor, and the runs that end in a dispute.
+/// Compares the outputs of a range of the runs with the caller's inputs, and returns the results as bytes for
+/// VerifyOptions::parts in another process. That process repeats runs whose outputs exceed their tolerance, to measure
+/// the noise floor, and runs that two engines dispute.
 [[nodiscard]] std::string compare_part(const runtime::Engine& engine, const onnx::Model& reference,
                                        const onnx::Model& candidate, SampleRange runs, const VerifyOptions& options);
 

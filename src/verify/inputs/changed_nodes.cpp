@@ -27,7 +27,8 @@ Names names_of(const std::vector<onnx::Value*>& values) {
   return names;
 }
 
-/// Returns whether an attribute has no effect on the result of a node, or only together with other attributes.
+/// Returns whether an attribute is not compared, because it has no effect on the result of a node, or only in
+/// combination with other attributes.
 bool is_left_out(const onnx::Node& node, const std::string& name) {
   // The weights determine kernel_shape, a seed only selects the random numbers, and saturate only affects f8.
   if (name == "kernel_shape" || name == "seed" || name == "saturate") return true;
@@ -41,8 +42,8 @@ std::optional<AttributeValue> value_of(const onnx::Node& node, const std::string
   return attribute != nullptr ? attribute->value() : onnx::default_attribute(node.op_type, name, node.graph->opset());
 }
 
-/// Returns an axis, or several axes in any order, counted from the front. Returns nothing for a negative axis of an
-/// unknown rank.
+/// Returns an attribute that is an axis or a list of axes with all axes counted from the front, lists in ascending
+/// order. Returns nothing if an axis is negative and the rank is unknown.
 std::optional<AttributeValue> from_the_front(const onnx::Node& node, AttributeValue value) {
   const onnx::Value* counted = node.is("Unsqueeze") ? node.output() : node.input(0);
   const std::optional<std::int64_t> rank = counted == nullptr ? std::nullopt : counted->rank();
@@ -61,7 +62,8 @@ std::optional<AttributeValue> from_the_front(const onnx::Node& node, AttributeVa
   return is_known ? std::optional(std::move(value)) : std::nullopt;
 }
 
-/// Returns whether an attribute contains two real types, of which one may be narrower, such as "to" of Cast.
+/// Returns whether both values of the attribute `name` (such as "to" of a Cast) are floating-point types. Models in
+/// different precisions may differ in them.
 bool are_real_types(const std::string& name, const AttributeValue& left, const AttributeValue& right) {
   constexpr std::array<std::string_view, 6> types{
       "to", "dtype", "output_dtype", "precision", "qk_matmul_output_type", "softmax_precision"};
@@ -72,7 +74,8 @@ bool are_real_types(const std::string& name, const AttributeValue& left, const A
   return std::find(types.begin(), types.end(), name) != types.end() && is_real_type(left) && is_real_type(right);
 }
 
-/// Returns "axis is 0 in the reference and 1 in the candidate", or nothing if the attributes agree in effect.
+/// Returns a clause such as "axis is 0 in the reference and 1 in the candidate" for the first attribute whose effect
+/// differs, or nothing.
 std::optional<std::string> attribute_difference(const onnx::Node& reference, const onnx::Node& candidate,
                                                 const std::string& name) {
   if (is_left_out(reference, name) || is_left_out(candidate, name)) return std::nullopt;

@@ -16,13 +16,13 @@ namespace {
 
 using Sizes = std::map<std::string, std::vector<std::int64_t>, std::less<>>;
 
-/// Returns whether the caller set the range of an input.
+/// Returns whether the range of an input comes from the caller and was not inferred.
 bool is_given(const InputOptions& options, const std::string& input) {
   const auto range = options.ranges.find(input);
   return range != options.ranges.end() && range->second.why.empty();
 }
 
-/// Returns the number of elements of a scalar or a vector.
+/// Returns the number of elements of a tensor of rank 0 or 1.
 std::int64_t count_of(const std::vector<std::int64_t>& dims) { return dims.empty() ? 1 : dims.front(); }
 
 std::map<std::string, Shape, std::less<>> shapes_of(const Sizes& sizes) {
@@ -31,8 +31,8 @@ std::map<std::string, Shape, std::less<>> shapes_of(const Sizes& sizes) {
   return shapes;
 }
 
-/// Returns dimensions of the given rank with the same number of elements: multiplies the first dimensions, or inserts
-/// dimensions of 1 before them.
+/// Returns dimensions of rank `rank` with the same number of elements: surplus leading dimensions are multiplied into
+/// one, and missing ones are 1.
 std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t rank) {
   std::vector<double> sizes(rank, 1);
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -42,9 +42,10 @@ std::vector<double> regroup(const std::vector<std::int64_t>& dims, std::size_t r
   return sizes;
 }
 
-/// Returns sizes that fit the data of a Reshape, Expand or Resize whose sizes are an input; empty if no sizes are
-/// known. With `is_other`, returns sizes that differ from the data's: reversed (Reshape), with axes of 1 enlarged
-/// (Expand), or enlarged images (Resize). Otherwise returns the data's own sizes.
+/// Returns values for the sizes that a Reshape, Expand or Resize reads from an input; `rank` is their number. The
+/// values are the data's own sizes or, with `is_other`, sizes that change the data: reversed (Reshape), axes of size 1
+/// enlarged (Expand), or enlarged images (Resize). Empty if the sizes of the data are not known and no value fits all
+/// of them.
 std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool is_other) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr || rank == 0) return {};
@@ -70,8 +71,8 @@ std::vector<double> fitting_sizes(const onnx::Node& node, std::size_t rank, bool
   return sizes;
 }
 
-/// Returns the sizes of the inputs and constants, the counts of their elements, and the divisors of these, without
-/// duplicates.
+/// Returns candidates for sizes, without duplicates: the sizes of the inputs and constants, their numbers of elements,
+/// and the divisors of these.
 std::vector<std::int64_t> likely_sizes(const onnx::Model& model, const Sizes& inputs) {
   constexpr std::size_t most_tensors = 16;
   constexpr std::size_t most_sizes = 48;

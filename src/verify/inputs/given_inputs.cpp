@@ -35,7 +35,8 @@ std::vector<std::int64_t> sizes_for(const onnx::Value& input, const std::vector<
   return order ? order->final_dims : given;
 }
 
-/// Finds inputs of two models by the names of either model, in the layout of either model.
+/// Finds the inputs to which the names in the caller's options refer. A name may be that of either model, and data may
+/// have the layout of either model.
 class GivenInputs {
  public:
   GivenInputs(const onnx::Model& reference, const onnx::Model& candidate)
@@ -44,8 +45,8 @@ class GivenInputs {
     pairs_ = pair_io(references_, fed_inputs(candidate), "input", ignored);
   }
 
-  /// Returns the input with this name. Throws Error for a name that neither model has, and for sizes that neither model
-  /// accepts.
+  /// Returns the pair of inputs, of which at least one has this name. Throws Error for a name that neither model has,
+  /// and for sizes that neither model accepts. `option` is the setting that messages name.
   [[nodiscard]] IoPair find(Setting option, const std::string& name, const std::vector<std::int64_t>& sizes) const {
     const IoPair pair = find(option, name);
     const auto fits = [&](const onnx::Value* value) {
@@ -60,7 +61,8 @@ class GivenInputs {
     return pair;
   }
 
-  /// Returns the input with this name. Throws Error for a name that neither model has.
+  /// Returns the pair of inputs, of which at least one has this name. Throws Error for a name that neither model has.
+  /// `option` is the setting that messages name.
   [[nodiscard]] IoPair find(Setting option, const std::string& name) const {
     for (const IoPair& pair : pairs_) {
       if (pair.reference->name == name) return pair;
@@ -85,7 +87,7 @@ class GivenInputs {
   std::vector<IoPair> pairs_;
 };
 
-/// Returns tensors under the names and in the layout of the reference.
+/// Returns the tensors in `given` under the names of the reference's inputs and transposed to their layouts.
 runtime::TensorMap placed(const GivenInputs& inputs, Setting setting, const runtime::TensorMap& given) {
   runtime::TensorMap data;
   for (const auto& [name, tensor] : given) {
@@ -96,7 +98,8 @@ runtime::TensorMap placed(const GivenInputs& inputs, Setting setting, const runt
   return data;
 }
 
-/// Splits the data into runs, each with as many samples as the fixed batch of a model.
+/// Splits each entry of `data` into runs, each with as many samples as the fixed batch of one of the models. Throws the
+/// errors of split_into_runs.
 void split_data(const onnx::Model& reference, const onnx::Model& candidate, std::vector<runtime::TensorMap>& data,
                 const std::string& option) {
   std::map<std::string, std::int64_t, std::less<>> batches;
@@ -115,8 +118,8 @@ void split_data(const onnx::Model& reference, const onnx::Model& candidate, std:
   data = std::move(runs);
 }
 
-/// Sets dynamic dimensions of the reference to the sizes that the candidate fixes (for example if the candidate comes
-/// from Caffe).
+/// Adds to `shapes` the sizes that the candidate fixes for inputs that are dynamic in the reference, as in a candidate
+/// that comes from Caffe.
 void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   for (const onnx::Value* input : candidate.graph().inputs()) {

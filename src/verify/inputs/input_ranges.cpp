@@ -19,7 +19,8 @@ namespace {
 
 constexpr double largest_of_image = 255;
 
-/// Returns whether a node passes on the values of its input, possibly in another type or size, or with padding.
+/// Returns whether the output elements of a node are the input elements, possibly converted, resized or padded, so that
+/// they have the same range.
 bool gives_on(const onnx::Node& node) {
   return has_trait(node, onnx::trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
@@ -59,8 +60,8 @@ bool has_shape_of_image(const onnx::Value& input) {
   return are_channels((*input.shape)[input.shape->size() - (rank - 1)]) || are_channels(input.shape->back());
 }
 
-/// Returns whether a constant may contain the means of an image, one for all channels or one per channel. Masks have
-/// other counts of elements.
+/// Returns whether a constant, multiplied by `sign`, may contain the mean color of images: 1, 3 or 4 numbers that are
+/// each about half of the range of 8 bits. Masks have other numbers of elements.
 bool are_means_of_image(const onnx::Value* value, double sign) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   if (!constant) return false;
@@ -69,8 +70,8 @@ bool are_means_of_image(const onnx::Value* value, double sign) {
          all_of(value, [sign](double number) { return is_mean_of_image(sign * number); });
 }
 
-/// Returns the real range that 8 bits represent if scale and zero point are single constants. A calibrated network does
-/// not distinguish values beyond this range.
+/// Returns the range of real numbers that a QuantizeLinear with one scale and one zero point represents, or nothing for
+/// any other. A calibrated network cannot distinguish values beyond this range.
 std::optional<InputRange> range_of_integers(const onnx::Node& node) {
   const auto constant_of = [&](std::size_t place) {
     auto constant = node.input(place) == nullptr ? std::nullopt : node.input(place)->constant();
@@ -92,8 +93,8 @@ std::optional<InputRange> range_of_integers(const onnx::Node& node) {
                     .why = fmt::format("{} rounds it to 8 bits of that range", onnx::describe(node))};
 }
 
-/// Returns a range in which most boxes of a NonMaxSuppression overlap partially, whichever format they have, or in
-/// which scores lie on both sides of the threshold.
+/// Returns a range for input `place` of a NonMaxSuppression: 0 to 1 for boxes, of which most then overlap partially in
+/// either format, and one around the threshold for scores. Returns nothing if the default range suits the scores.
 std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t place) {
   if (place == 0) return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} reads boxes", describe(node))};
   constexpr std::size_t score_threshold = 4;
@@ -107,7 +108,8 @@ std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t pla
                     .why = fmt::format("{} selects scores above {:g}", describe(node), *threshold)};
 }
 
-/// Returns the range of an input if the computation of the node that reads it shows the range.
+/// Returns the range of `input` if the operation of `node`, which reads it as its input `place`, shows the range (a
+/// division by 255, for example); otherwise nothing.
 std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Node& node, std::size_t place) {
   if (!node.domain.empty()) return std::nullopt;
   const onnx::Value* other = node.inputs.size() == 2 ? node.input(1 - place) : nullptr;
@@ -142,8 +144,8 @@ std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t 
   return dim.is_constant() ? std::optional(dim.value()) : std::nullopt;
 }
 
-/// Returns the size of the smallest axis that the indices of a GatherND or ScatterND address; of all axes from `first`
-/// on if the length of an index is not known.
+/// Returns the smallest size of the axes, from `first` on, that the indices of a GatherND or ScatterND address, or
+/// nothing if one is unknown. If the length of an index is unknown, all axes from `first` on count.
 std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::Value& indices, std::int64_t first) {
   const std::size_t rank = data.initializer ? data.initializer->dims.size() : data.shape ? data.shape->size() : 0;
   const auto length = size_of_axis(indices, -1);
@@ -158,7 +160,8 @@ std::optional<std::int64_t> smallest_axis(const onnx::Value& data, const onnx::V
   return smallest;
 }
 
-/// Returns n if a node accepts the integers 0 to n - 1 at one of its inputs, or nothing if the file does not show n.
+/// Returns n if input `place` of a node accepts indices from 0 to n - 1, or nothing if the input is not an index or the
+/// file does not declare n.
 std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
   const onnx::Value* data = node.input(0);
   if (data == nullptr) return std::nullopt;
@@ -186,9 +189,9 @@ std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
   return std::pair(*lowest, *highest);
 }
 
-/// Returns a range around the constants with which a node compares its input, or to which it clips the input. Returns
-/// nothing if the default range 0 to 3 has values on both sides of the constants, or if the constants are large,
-/// because such values may become sizes.
+/// Returns a range around the constants with which a node compares its input `place`, or to which it clips it, so that
+/// the values lie on both sides. Returns nothing if the default range 0 to 3 already does so, or if the constants are
+/// large, because such values may become sizes.
 std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
   constexpr double largest = 1024;
   std::optional<std::pair<double, double>> limits;
@@ -208,7 +211,8 @@ std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place
                                        limits->first == limits->second ? "" : fmt::format(" to {:g}", limits->second))};
 }
 
-/// Returns the constant that a node adds to its input, or nothing if it adds none.
+/// Returns the constant that a node adds to its input `place`, negative for a subtraction, or nothing if the node is
+/// not such an Add or Sub.
 std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   if (!node.is("Add") && !(node.is("Sub") && place == 0)) return std::nullopt;
   const auto limits = limits_of(node.input(1 - place));
@@ -216,9 +220,10 @@ std::optional<double> added_by(const onnx::Node& node, std::size_t place) {
   return node.is("Add") ? limits->first : -limits->first;
 }
 
-/// Returns the range of an integer input. If the input is an index, possibly plus a constant, the range covers all rows
-/// of the table; for several tables, the rows that all have, or the rows of the smallest. If the input is compared with
-/// constants or clipped, the range has values on both sides of these constants.
+/// Returns the range of an integer input, or nothing if the model does not show it. If the input is an index, possibly
+/// after a constant was added, the range covers the rows of the table; of several tables, the rows that all of them
+/// have, or else the rows of the smallest. If the input is compared with constants or clipped, the range has values on
+/// both sides of these constants.
 std::optional<InputRange> range_of_integer(const onnx::Model& model, const onnx::Value& input) {
   if (!input.type || !is_integer(*input.type)) return std::nullopt;
   std::optional<InputRange> rows;

@@ -35,7 +35,7 @@ std::uint64_t hash_of(const std::string& name) {  // FNV-1a
   return hash;
 }
 
-/// Returns a number in (0, 1].
+/// Returns a uniformly distributed random number in (0, 1].
 double uniform(std::mt19937_64& generator) {
   return static_cast<double>((generator() >> 11) + 1) * std::ldexp(1.0, -53);
 }
@@ -45,7 +45,7 @@ double normal(std::mt19937_64& generator) {  // Box and Muller 1958
   return radius * std::cos(2 * std::numbers::pi * uniform(generator));
 }
 
-/// Returns the largest number of a type.
+/// Returns the largest finite number of a floating-point type.
 double largest_of(onnx::ElementType type) {
   switch (type) {
     case onnx::ElementType::f16: return 65504;
@@ -60,7 +60,8 @@ double largest_of(onnx::ElementType type) {
   }
 }
 
-/// Returns whether a node of ai.onnx maps every integer to a range that is known before the run.
+/// Returns whether a node of ai.onnx maps any integers to a range that is known in advance: Mod and Clip with
+/// constants, ArgMax, ArgMin and Sign.
 bool bounds_numbers(const onnx::Node& node) {
   const auto is_constant = [&](std::size_t i) { return node.input(i) != nullptr && node.input(i)->constant(); };
   if (node.is("Mod")) return is_constant(1);
@@ -70,7 +71,8 @@ bool bounds_numbers(const onnx::Node& node) {
 
 bool has_8_bits(const std::optional<onnx::ElementType>& type) { return type && onnx::bits_of(*type) <= 8; }
 
-/// Returns the inputs of an operator of ai.onnx that are indices, axes, sizes, counts or exponents.
+/// Returns the indices of the inputs of an ai.onnx operator that are indices, axes, sizes, counts or exponents, so that
+/// arbitrary integers there are invalid or too large.
 std::vector<std::size_t> counting_operands(std::string_view op_type) {
   static const std::map<std::string_view, std::vector<std::size_t>> operands{
       {"AffineGrid", {1}},
@@ -126,7 +128,7 @@ std::vector<std::size_t> counting_operands(std::string_view op_type) {
   return {};
 }
 
-/// Returns whether the counting operands of a node are indices, which lead to no size.
+/// Returns whether the inputs of a node that counting_operands() returns are indices, which do not determine sizes.
 bool reads_indices(const onnx::Node& node) {
   return is_any_of(node, {"Gather", "GatherElements", "GatherND", "OneHot", "Scatter", "ScatterElements", "ScatterND"});
 }
@@ -455,7 +457,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> input_shapes(const
 
 namespace {
 
-/// Throws Error if the inputs together have more than `most_synthetic_elements`.
+/// Throws Error if tensors of these shapes together have more than `most_synthetic_elements` elements.
 void check_sizes(const onnx::Model& model,
                  const std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   std::int64_t left = most_synthetic_elements;

@@ -34,8 +34,8 @@ class RandomValueFinder {
   }
 
  private:
-  /// Returns the random node on which a node depends, or an empty string. A subgraph counts as a whole: it is not
-  /// examined which of its outputs depend on a random tensor inside it.
+  /// Returns a description of the random node on which the outputs of a node depend, or an empty string. For a node
+  /// with bodies, any random node or random value inside counts, whichever output depends on it.
   [[nodiscard]] std::string source_of(const onnx::Node& node) {
     if (draws_numbers(node)) return onnx::describe(node);
     if (has_trait(node, onnx::trait::reads_shape)) return "";

@@ -17,12 +17,12 @@ using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 /// is a random node inside. A value that depends only on the shape of a random tensor does not count.
 [[nodiscard]] RandomValues random_values(const onnx::Model& model);
 
-/// Returns why a pair of values is not compared: "it depends on the random numbers of node 'noise' (RandomNormal)";
-/// empty if neither value is random.
+/// Returns why a pair of values is not compared, "it depends on the random numbers of node 'noise' (RandomNormal)", if
+/// one of them is random; otherwise an empty string.
 [[nodiscard]] std::string why_not_compared(const RandomValues& reference, const onnx::Value& value,
                                            const RandomValues& candidate, const onnx::Value& other);
 
-/// Returns the first random node that outputs of the model depend on, or an empty string.
+/// Returns a description of the first random node on which outputs of the model depend, or an empty string.
 [[nodiscard]] std::string random_node_of_outputs(const onnx::Model& model);
 
 }  // namespace graft::verify

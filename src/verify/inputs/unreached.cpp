@@ -28,8 +28,8 @@ namespace {
 
 using Weights = std::map<std::string, onnx::Value*, std::less<>>;
 
-/// Adds the initializers of a graph and of its subgraphs by name. If several have the same name, the first one is
-/// added.
+/// Adds the initializers of a graph and of its subgraphs to `weights`, by name. Of several with the same name, only the
+/// first one is added.
 void collect_weights(const onnx::Graph& graph, Weights& weights) {
   for (onnx::Value* value : graph.initializers()) {
     if (!value->is_input) weights.emplace(value->name, value);
@@ -54,10 +54,10 @@ std::int64_t count_differing(const onnx::TensorData& left, const onnx::TensorDat
   return differing;
 }
 
-/// Returns the reference's weight, in which each differing element is moved to the candidate's value and beyond it, by
-/// up to the same distance again. The distance is a different random number for each element, so that changes of
-/// several weights do not cancel each other, as they do in equalized layers. Integers, which may be indices, are set to
-/// the candidate's values.
+/// Returns the reference's weight with each differing element replaced by candidate + r * (candidate - reference),
+/// where r is a random number in [0, 1) for each element. Random numbers are used so that changes of several weights do
+/// not cancel each other, as they do in equalized layers. Integer weights, which may be indices, get the candidate's
+/// values.
 onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   if (!is_floating_point(reference.type)) return candidate;
   std::vector<double> numbers = *reference.numbers();
@@ -70,7 +70,7 @@ onnx::TensorData move_differing(const onnx::TensorData& reference, const onnx::T
   return onnx::TensorData::from_numbers(reference.type, reference.dims, numbers);
 }
 
-/// A weight that both models have with different elements.
+/// A weight whose elements differ between both models, and its changed version (move_differing).
 struct ChangedWeight {
   std::string name;
   onnx::TensorData moved;
@@ -104,7 +104,8 @@ bool are_same(const runtime::TensorMap& left, const runtime::TensorMap& right) {
          });
 }
 
-/// A branch of an If or a body of a Loop, with a value of the main graph that counts its executions in a run.
+/// A branch of an If or a body of a Loop, and a value of the main graph that contains the number of its executions in a
+/// run.
 struct CountedBody {
   /// The description of the branch or body, such as "then_branch of node 'choose' (If)". It need not be unique.
   std::string name;
@@ -113,8 +114,9 @@ struct CountedBody {
   onnx::Value* executions = nullptr;
 };
 
-/// Adds nodes that count how often each branch of an If and each body of a Loop is executed, if that depends on a
-/// computed value. A body returns the counts of the bodies inside it, and a Loop or Scan sums them over its iterations.
+/// Adds nodes to a graph that count how often each branch of an If and each body of a Loop is executed, if that depends
+/// on a computed value. A body returns the counts of the bodies inside it as additional outputs; a Loop or Scan returns
+/// their sums over its iterations.
 class BodyCounters {
  public:
   explicit BodyCounters(onnx::Graph& graph) : graph_(graph) {}
@@ -165,7 +167,8 @@ class BodyCounters {
     add_inner(node, body, !factors.empty());
   }
 
-  /// Adds counters to a subgraph of a node of this graph. `is_counted` states whether the subgraph itself is counted.
+  /// Adds counters for the bodies inside `body`, a subgraph of `node`. `is_counted`: `body` itself has a counter, so
+  /// that it is the outer body of the inner ones.
   void add_inner(onnx::Node& node, onnx::Graph* body, bool is_counted) {
     if (body == nullptr || body->outputs().size() != node.outputs.size() + (node.is("Loop") ? 1 : 0)) return;
     for (CountedBody& inner : BodyCounters(*body).add()) {
@@ -175,7 +178,8 @@ class BodyCounters {
     }
   }
 
-  /// Returns the count of a subgraph as a value of this graph.
+  /// Adds `count`, a value of `body`, as an output of `body` and of `node`, and returns that output of `node`. The
+  /// other subgraphs of the node return 0.
   onnx::Value* return_from(onnx::Node& node, onnx::Graph& body, onnx::Value& count) {
     body.add_output(count);
     for (onnx::Graph* other : node.subgraphs()) {
@@ -208,7 +212,7 @@ class BodyCounters {
     return result;
   }
 
-  /// Returns the sum of all elements.
+  /// Adds a ReduceSum of all elements, and returns its result.
   onnx::Value* sum(onnx::Value* counts) {
     onnx::Value* result = add_node("ReduceSum", {counts});
     result->producer->attributes.emplace("keepdims", onnx::NodeAttribute(onnx::AttributeData(std::int64_t{0})));
@@ -239,7 +243,8 @@ class UnreachedSearch {
   }
 
  private:
-  /// Tests all changed weights at once, then each half of a group that changes the outputs.
+  /// Reports changed weights that have no effect on the outputs. Tests all changed weights at once, and then each half
+  /// of a group that changes the outputs, up to a maximum number of tests.
   void find_weights() {
     const std::vector<ChangedWeight> changed = find_changed_weights(reference_.model, candidate_.model);
     if (changed.empty()) return;
@@ -268,8 +273,8 @@ class UnreachedSearch {
     }
   }
 
-  /// Returns whether other values of these weights change the outputs. Also returns true if the reference does not run
-  /// with them, because nothing is known about the weights then.
+  /// Returns whether the reference returns other outputs if these weights have changed values. Also returns true if the
+  /// reference does not run with them, because the test then shows nothing.
   [[nodiscard]] bool changes_outputs(const std::vector<const ChangedWeight*>& group) {
     onnx::Model model = reference_.model.clone();
     Weights weights;
@@ -292,8 +297,8 @@ class UnreachedSearch {
     return false;
   }
 
-  /// Reports the branches and bodies that no run executed. `owner` is a part of the sentence. Nested branches and
-  /// bodies are counted in a separate model, because an engine may refuse it.
+  /// Reports the branches and bodies that no run executed. `owner` is the part of the sentence that names the model.
+  /// Nested branches and bodies are counted in a separate model, because an engine may refuse it.
   void find_bodies(const ModelThatRan& ran, const char* owner) {
     onnx::Model counting = ran.model.clone();
     std::vector<CountedBody> bodies;
@@ -316,8 +321,8 @@ class UnreachedSearch {
     }
   }
 
-  /// Reports the bodies of a group that no run executed, except those inside a body in `skipped`, and adds all that no
-  /// run executed to `skipped`.
+  /// Reports the branches and bodies in `group` that no run executed, unless they lie inside one in `skipped`. Adds all
+  /// of them that no run executed to `skipped`. `counting` is the model with the counters.
   void report_bodies(const ModelThatRan& ran, const onnx::Model& counting, const std::vector<const CountedBody*>& group,
                      const char* owner, std::set<const onnx::Graph*>& skipped) {
     std::vector<double> executions;
@@ -338,7 +343,7 @@ class UnreachedSearch {
     }
   }
 
-  /// Returns how often each body of a group was executed in all runs.
+  /// Returns, for each branch or body in `group`, the number of its executions in all runs together.
   [[nodiscard]] std::vector<double> count_executions(const ModelThatRan& ran, const onnx::Model& counting,
                                                      const std::vector<const CountedBody*>& group) {
     std::vector<const onnx::Value*> counts;

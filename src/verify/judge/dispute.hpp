@@ -10,8 +10,8 @@ namespace graft::verify {
 
 using report::Dispute;
 
-/// Thrown to end a run whose results are disputed. It is not an Error, because passes and proofs catch Errors and
-/// continue. Comparisons and proofs convert a Disputed to a verdict.
+/// Thrown to end a run in which two engines returned different results. It is not an Error, because passes and proofs
+/// catch Errors and continue; comparisons and proofs convert a Disputed to a verdict.
 class Disputed : public std::runtime_error {
  public:
   explicit Disputed(Dispute dispute) : std::runtime_error(dispute.text()), dispute_(std::move(dispute)) {}

@@ -39,11 +39,11 @@
 namespace graft::verify {
 namespace {
 
-/// Runs marked models in the second engine and all other models in the first, so that a comparison of two models
-/// compares two engines.
+/// An engine that runs marked models in the second engine and all other models in the first, so that a comparison of a
+/// model with its marked copy compares the two engines.
 class SplitEngine final : public runtime::Engine {
  public:
-  /// The metadata key that marks a model, or a part of one, for the second engine.
+  /// The metadata key that marks a model, or a region that was extracted from it, for the second engine.
   static constexpr auto mark = "graft.second_engine";
 
   SplitEngine(const runtime::Engine& first, const runtime::Engine& second) : first_(first), second_(second) {}
@@ -78,12 +78,12 @@ bool has_finite_numbers_alone(const runtime::TensorMap& inputs) {
   return true;
 }
 
-/// The absolute tolerance for results near 0. Engines compute functions accurately relative to 1, not relative to the
-/// result: ONNX Runtime computes Elu near 0 as exp(x) - 1, and OpenVINO computes Erf(1e-15) as 0. A real fault of an
-/// engine also affects larger values.
+/// The absolute tolerance for results close to 0. Engines compute functions accurately relative to 1, not relative to
+/// the result: ONNX Runtime computes Elu near 0 as exp(x) - 1, and OpenVINO computes Erf(1e-15) as 0. A real fault of
+/// an engine also affects larger values.
 constexpr double near_zero = 4 * 0x1p-23;
 
-/// A model that both engines have compiled, and the tolerances for comparing their results.
+/// A model that both engines have compiled, with what is needed to compare their results.
 struct JudgedModel {
   const runtime::Engine& first;
   const runtime::Engine& second;
@@ -114,7 +114,8 @@ struct JudgedModel {
     }
   }
 
-  /// Throws Disputed if rounding does not explain the differences between the outputs of the two engines.
+  /// Throws Disputed if the outputs of the first engine (`expected`) and of the second (`found`) differ by more than
+  /// rounding explains.
   void compare_results(const runtime::TensorMap& inputs, const runtime::TensorMap& expected,
                        const runtime::TensorMap& found) const {
     std::map<std::string, Difference> different = differences(inputs, expected, found);
@@ -157,8 +158,8 @@ struct JudgedModel {
     return different;
   }
 
-  /// Returns whether the outputs differ only in NaN and infinities, for inputs that contain some. Runtimes treat these
-  /// differently, and ONNX does not specify the results.
+  /// Returns whether the inputs contain NaN or infinities and the outputs differ only in NaN and infinities. ONNX does
+  /// not specify these results, and runtimes differ.
   static bool is_of_infinite_inputs(const runtime::TensorMap& inputs, const Difference& difference) {
     const std::int64_t apart = difference.nan_disagreements + difference.infinity_disagreements;
     return difference.incomparable.empty() && difference.mismatched == apart && !has_finite_numbers_alone(inputs);
@@ -205,8 +206,8 @@ struct JudgedModel {
     return text;
   }
 
-  /// Returns the known fault of the node that computes a tensor of the main graph, or of the whole model if the node is
-  /// not known.
+  /// Returns a description of the known fault of the node that computes the tensor `tensor` or, if no node of the main
+  /// graph computes it, of the whole model; empty if no fault is known.
   [[nodiscard]] std::string known_fault(const std::string& tensor) const {
     onnx::Model inferred = model.clone();
     infer_shapes(inferred);
@@ -222,7 +223,8 @@ struct JudgedModel {
   std::map<std::string, Tolerance> tolerances_;  ///< The tolerances of the compared outputs, by name.
 };
 
-/// Compares the second engine with the first one in all runs, or only in the first run. Both engines run in parallel.
+/// A model compiled by both engines, which runs both in parallel, throws Disputed if their results differ, and returns
+/// those of the first. Compares all runs, or only the first run if `is_sampled` is set.
 class CheckedModel final : public runtime::CompiledModel {
  public:
   CheckedModel(std::shared_ptr<const JudgedModel> judged, std::unique_ptr<runtime::CompiledModel> first,
@@ -252,7 +254,7 @@ class CheckedModel final : public runtime::CompiledModel {
   }
 
  private:
-  /// Runs the second engine. Returns nothing if it refuses these inputs.
+  /// Returns the outputs of the second engine, or nothing if it refuses these inputs.
   [[nodiscard]] std::optional<runtime::TensorMap> run_second(const runtime::TensorMap& inputs) const {
     try {
       return second_->run(inputs);
@@ -265,12 +267,12 @@ class CheckedModel final : public runtime::CompiledModel {
   std::shared_ptr<const JudgedModel> judged_;
   std::unique_ptr<runtime::CompiledModel> first_;
   std::unique_ptr<runtime::CompiledModel> second_;
-  /// Whether the first run was compared. All requests for one model share it. Null if all runs are compared.
+  /// Whether the first run was compared already, shared by all requests for one model. Null if all runs are compared.
   std::shared_ptr<std::atomic<bool>> is_sampled_;
 };
 
-/// Calls `function`, which uses the second engine. If it throws an Error, adds the reason why the first engine is not
-/// used.
+/// Calls `function`, which uses the second engine, and returns its result. If it throws an Error for bad input, adds
+/// `fault_of_first`, the reason why the first engine is not used, to the message.
 template <class Function>
 auto by_second_alone(const std::string& fault_of_first, const Function& function) {
   try {
@@ -282,7 +284,7 @@ auto by_second_alone(const std::string& fault_of_first, const Function& function
   }
 }
 
-/// Returns the message of a refusal without the names of the model and the engine at its beginning.
+/// Returns the message of a refusal without the prefix that names the model and the engine.
 std::string own_words(const Error& refused, const onnx::Model& model) {
   std::string text = refused.what();
   const std::string before = fmt::format("{}: the CPU engine cannot compile this model: ", model.source);
@@ -307,8 +309,8 @@ std::uint64_t fingerprint(const onnx::Model& model) {
   return hash >> high_half;
 }
 
-/// A compiled model that reports which engine runs it. If that engine contradicts itself or cannot compute the inputs
-/// (runtime::EngineLimit), another engine compiles the model and takes its place.
+/// A compiled model that reports which engine runs it (HasAnswer). If this engine throws runtime::EngineLimit, because
+/// it contradicts itself or cannot compute the inputs, another engine compiles the model, runs it and all later runs.
 class AnsweringModel final : public runtime::CompiledModel, public runtime::KeepsOutputs, public runtime::HasAnswer {
  public:
   struct Replacement {
@@ -317,7 +319,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   };
   using Replace = std::function<Replacement(const runtime::EngineLimit& why)>;
 
-  /// The state that the requests for one model share.
+  /// The state that all requests for one model share.
   struct Shared {
     Replace replace;
     std::mutex mutex;
@@ -374,7 +376,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
     follow();
   }
 
-  /// Switches to the replacement if another request has already compiled it.
+  /// Uses the replacement from now on, if a request for the same model has compiled one.
   void follow() {
     const std::scoped_lock lock(shared_->mutex);
     if (is_replaced_ || shared_->replaced_by == nullptr) return;
@@ -505,7 +507,8 @@ class TwoJudges final : public Judges {
   }
 
  private:
-  /// The known faults of each engine; an empty string for an engine without known faults.
+  /// Descriptions of the known faults of the first and of the second engine in a model; empty for an engine without
+  /// known faults.
   struct Faults {
     std::string first;
     std::string second;
@@ -541,8 +544,8 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// Returns the model as the first engine compiled it, wrapped so that the second engine replaces the first one if
-  /// necessary.
+  /// Returns `compiled`, the model compiled by the first engine, in a wrapper that switches to the second engine if the
+  /// first throws runtime::EngineLimit.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> answering(std::unique_ptr<runtime::CompiledModel> compiled,
                                                                   const onnx::Model& model,
                                                                   const runtime::CompileOptions& options,
@@ -565,8 +568,8 @@ class TwoJudges final : public Judges {
     return std::make_unique<AnsweringModel>(std::move(shared), std::move(compiled));
   }
 
-  /// Returns whether the first engine is used: it is installed, or Asked::always requires it, in which case its errors
-  /// are reported when it is used.
+  /// Returns whether the first engine can be used. With Asked::always, returns true even if it is not installed, so
+  /// that its use reports the error.
   [[nodiscard]] bool has_first() const { return asks_always() || is_there(first_, has_first_, &why_no_first_); }
   [[nodiscard]] bool has_second() const { return asks_always() || is_there(second_, has_second_, nullptr); }
 
@@ -587,7 +590,7 @@ class TwoJudges final : public Judges {
   const runtime::Engine& first_;
   const runtime::Engine& second_;
   JudgesOptions options_;
-  /// Null if this engine makes no checks, so that it is itself the engine without checks.
+  /// The version of this engine that makes no checks. Null if this engine makes none itself.
   std::unique_ptr<TwoJudges> unchecked_;
   std::unique_ptr<TwoJudges> checked_;
   mutable std::mutex mutex_;

@@ -11,7 +11,8 @@
 
 namespace graft::verify {
 
-/// When the second engine is used, which runs are compared, and where the known faults of both engines are listed.
+/// Settings of two engines that check each other: when the second one is used, which runs are compared, and the table
+/// of known faults.
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
     never,  ///< The second engine runs the models that the first does not run, and checks nothing.
@@ -21,10 +22,11 @@ struct JudgesOptions {
     always,
   };
   Asked second = Asked::where_in_doubt;
-  /// The minimum number of nodes of models whose first run is compared. The first run is also compared for models that
-  /// both engines are known to compute wrongly. With 0, neither is done.
+  /// The first run of a model with at least this number of nodes is compared, and that of a model that both engines are
+  /// known to compute wrongly. 0 disables both.
   std::size_t sampled_nodes = 50;
-  /// The first run is compared for one in this many smaller models, always for the same ones; with 0, for none.
+  /// The share of smaller models whose first run is compared: one in this number, selected by a hash of the model. 0
+  /// selects none.
   std::size_t sampled_share = 0;
   const KnownFaults* faults = &known_faults();
   /// The name of the first engine in the table of known faults, KnownFault::engine.
@@ -32,25 +34,28 @@ struct JudgesOptions {
   std::string second_in_table = "ONNX Runtime";
 };
 
-/// An engine whose results are those of the first of two engines. The second engine runs a model that the first
-/// refuses, that only the first is known to compute wrongly (KnownFaults), or for which the first contradicts itself
-/// (Unstable), and every model if the first is not installed. If the second engine refuses the model too, an Error is
-/// thrown. A model that one engine alone is known to compute wrongly is not compared. Graft's own kernels run in the
-/// first engine, whatever its known faults. Compiled models have an Answer (runtime::HasAnswer).
+/// An engine that runs models in the first of two engines and checks them with the second.
 ///
-/// If both engines run a model and their outputs differ by more than network_tolerance and the noise floor of the
-/// first engine, the run throws Disputed. Not compared are outputs that depend on random numbers, extra outputs, and
-/// models that run with Graft's own kernels. An engine that is not installed causes an Error (missing_tool) with
-/// Asked::always; otherwise the other engine runs all models.
+/// The second engine runs a model alone if the first refuses it, if only the first is known to compute it wrongly
+/// (KnownFaults), if the first contradicts itself (Unstable), or if the first is not installed. If the second engine
+/// refuses the model too, an Error is thrown. A model that exactly one engine is known to compute wrongly is not
+/// compared. Models that run with Graft's own kernels run in the first engine, whatever its known faults. Compiled
+/// models implement runtime::HasAnswer.
+///
+/// If both engines run a model and their outputs differ by more than network_tolerance and the noise floor of the first
+/// engine, the run throws Disputed. Outputs that depend on random numbers, extra outputs, and models that run with
+/// Graft's own kernels are not compared. With Asked::always, an engine that is not installed causes an Error
+/// (missing_tool); otherwise the other engine runs all models.
 class Judges : public runtime::Engine {
  public:
-  /// Returns why an engine is not used ("OpenVINO is not used for model.onnx: node 'fft' (DFT), which OpenVINO is known
-  /// to compute wrongly where ..."), or why a model with known faults is run nevertheless; empty if no fault is known.
+  /// Returns why one of the engines is not used for a model ("OpenVINO is not used for model.onnx: node 'fft' (DFT),
+  /// which OpenVINO is known to compute wrongly where ..."), or why a model with known faults runs nevertheless.
+  /// Returns an empty string if no fault is known.
   [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
 };
 
-/// Returns the engine. Its checked() uses Asked::always, or is null with Asked::never. Its unchecked() compares no
-/// samples and has no checked() of its own. Both engines and the faults must outlive it.
+/// Returns an engine that combines `first` and `second`, which must outlive it, as must `options.faults`. Its checked()
+/// uses Asked::always; it is null with Asked::never. Its unchecked() compares no runs, and has no checked() of its own.
 [[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                                   const JudgesOptions& options);
 

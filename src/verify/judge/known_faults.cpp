@@ -19,17 +19,18 @@
 namespace graft::verify {
 namespace {
 
-/// The table, followed by an empty entry that does not stand for a fault.
+/// The generated table of known faults. The empty entry at the end allows a table without faults.
 constexpr auto faults = std::to_array<KnownFault>({
 #include "verify/judge/known_faults.inc"
     {},
 });
 
-/// The number of producers that a search visits on one path.
+/// The maximum number of nodes that a search from a value to its inputs visits on one path.
 constexpr int longest_look = 8;
 
-/// Returns whether a value is computed from constants only. If the path is too long to follow, returns `beyond`. By
-/// default such a value counts as constant, so that the other engine is used.
+/// Returns whether a value is computed from constants only. Follows the inputs for at most `steps` nodes on a path;
+/// longer paths give the result `beyond`. It is true by default, so that such a node counts as faulty and the other
+/// engine is used.
 bool is_of_constants(const onnx::Value& value, bool beyond = true, int steps = longest_look) {
   if (value.constant()) return true;
   if (steps == 0) return beyond;
@@ -45,7 +46,7 @@ bool is_dynamic(const onnx::Value& value) {
          std::any_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return !dim.is_constant(); });
 }
 
-/// Returns whether an If, Loop or Scan computes a value, directly or through nodes that move data.
+/// Returns whether an If, Loop or Scan computes a value, directly or followed by at most `steps` nodes that move data.
 bool is_of_control_flow(const onnx::Value& value, int steps = longest_look) {
   const onnx::Node* producer = value.producer;
   if (producer == nullptr || steps == 0) return false;
@@ -64,7 +65,8 @@ std::string text_of_attribute(const onnx::Node& node, std::string_view name) {
   return "";
 }
 
-/// Returns 1 for the text "type(1)" and the word "type"; nothing for other strings.
+/// Returns the number in parentheses after `word`: 1 for the text "type(1)" and the word "type". Returns nothing for
+/// any other text.
 std::optional<std::size_t> input_in(std::string_view text, std::string_view word) {
   if (!text.starts_with(word) || text.size() < word.size() + 3 || text[word.size()] != '(' || !text.ends_with(')')) {
     return std::nullopt;
@@ -75,8 +77,8 @@ std::optional<std::size_t> input_in(std::string_view text, std::string_view word
   return read.ec == std::errc{} && read.ptr == end ? std::optional(index) : std::nullopt;
 }
 
-/// Returns whether the sizes of the first input times these scales are fractions, or nothing if that depends on unknown
-/// sizes or scales.
+/// Returns whether a size of input 0 times the scale in input `scales` is not an integer for some axis. Returns nothing
+/// if that depends on unknown sizes or scales.
 std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   const onnx::Value* input = node.input(0);
   const std::optional<onnx::TensorData> constant = node.input(scales)->constant();
@@ -97,7 +99,8 @@ std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   return depends ? std::nullopt : std::optional(false);
 }
 
-/// Returns whether a part of a condition is true, or may be true because a size, type or rank is unknown.
+/// Returns whether one part of a condition (see holds_of) is true for a node, or may be true because a size, type or
+/// rank is unknown.
 bool literal_holds(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -129,7 +132,7 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   return text_of_attribute(node, left) == right;
 }
 
-/// Returns the parts of a condition.
+/// Returns the parts of a condition, which are separated by ", ".
 std::vector<std::string_view> literals_of(std::string_view condition) {
   constexpr std::string_view between = ", ";
   std::vector<std::string_view> literals;
@@ -141,8 +144,8 @@ std::vector<std::string_view> literals_of(std::string_view condition) {
   return literals;
 }
 
-/// Returns a clause that describes a true part of a condition for a node, such as "input 1 ('boxes') is not a
-/// constant". If the part is not known to be true, the clause states this.
+/// Returns a clause for messages that describes a part of a condition that holds for a node, such as "input 1 ('boxes')
+/// is not a constant". If the part only may hold, the clause says so.
 std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);

@@ -11,13 +11,13 @@
 
 namespace graft::verify {
 
-/// An operator that a CPU engine computes wrongly under a condition.
+/// An operator that a CPU engine computes wrongly, and the condition under which it does.
 struct KnownFault {
   std::string_view engine;   ///< The name of the engine, for example "OpenVINO".
   std::string_view version;  ///< The version in which the fault was found.
   std::string_view op;       ///< The operator, of ONNX's own domain.
-  /// The condition under which the fault occurs, for example "layout=1, type(0)=f16". All parts must be true. Empty if
-  /// every such node is computed wrongly.
+  /// The condition under which the fault occurs, parts that must all hold, separated by ", ": "layout=1, type(0)=f16"
+  /// (see holds_of). If empty, every node with the operator is computed wrongly.
   std::string_view condition;
   std::string_view evidence;  ///< The evidence: a test of ONNX or a seeded model, and its wrong result.
 };
@@ -33,22 +33,24 @@ struct KnownFault {
 /// nodes that move data.
 [[nodiscard]] bool holds_of(std::string_view condition, const onnx::Node& node);
 
-/// A table of faults by operator. Engines may be named with or without a version: a fault is assumed for all versions
-/// until the table is generated again.
+/// A table of known faults, by operator. Engine names may include a version ("OpenVINO 2026.4.1"); a fault counts for
+/// all versions of its engine.
 class KnownFaults {
  public:
-  /// The strings in `table` must outlive this object.
+  /// Builds the table. The strings in `table` must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
-  /// Returns the fault of a node: "node 'last' (GRU), which OpenVINO is known to compute wrongly: its values are wrong
-  /// where `layout` is 1 (found in OpenVINO 2026.4.1)"; empty if no fault is known.
+  /// Returns a description of the fault of a node in an engine: "node 'last' (GRU), which OpenVINO is known to compute
+  /// wrongly: its values are wrong where `layout` is 1 (found in OpenVINO 2026.4.1)". Returns an empty string if no
+  /// fault is known.
   [[nodiscard]] std::string of(const onnx::Node& node, std::string_view engine) const;
 
-  /// Returns the fault of the first node with a known fault in a model, with functions and Graft's operators inlined
-  /// and shapes inferred. Unknown properties count as a fault. A model without operators of the table costs one pass
-  /// over its nodes.
+  /// Returns a description of the first known fault in a model, or an empty string. Functions and Graft's operators are
+  /// inlined and shapes inferred first. A condition on an unknown property counts as fulfilled. A model without
+  /// operators of the table costs one pass over its nodes.
   [[nodiscard]] std::string of(const onnx::Model& model, std::string_view engine) const;
-  /// Returns the fault for each of several engines. The functions of the model are inlined only once.
+  /// Returns the result of of() for each of several engines, in their order. The functions of the model are inlined
+  /// only once.
   [[nodiscard]] std::vector<std::string> of(const onnx::Model& model, std::span<const std::string_view> engines) const;
 
  private:
@@ -57,7 +59,7 @@ class KnownFaults {
   std::unordered_map<std::string_view, std::vector<KnownFault>> by_operator_;
 };
 
-/// Returns the faults of known_fault_table.
+/// Returns the table that is built into the program.
 [[nodiscard]] const KnownFaults& known_faults();
 
 }  // namespace graft::verify

@@ -15,11 +15,11 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// Returns whether the type has 8 bits. Its integers come from rounding to steps, so that the magnitude of a deviation
-/// has a meaning.
+/// Returns whether the type is i8 or u8. Such integers come from rounding to steps, so a difference between two of them
+/// is a magnitude; other integers are identifiers.
 bool has_steps(onnx::ElementType type) { return type == onnx::ElementType::i8 || type == onnx::ElementType::u8; }
 
-/// Returns the width of the range that 0 and the finite elements span.
+/// Returns the width of the smallest range that contains 0 and all finite elements.
 double range_with_zero(const onnx::TensorData& tensor) {
   double lowest = 0;
   double highest = 0;

@@ -18,11 +18,12 @@
 
 namespace graft::verify {
 
-/// Receives the outputs of the model without noise (`still`) and with the noise of one draw (`moved`). The same
+/// Receives the outputs of a model without noise (`still`) and with the noise of one draw (`moved`), by name. The same
 /// compiled model computes both, so that a fault of the engine does not count as noise.
 using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
 
-/// Runs a model with noise. The model is compiled when it first runs, because most comparisons need no floor.
+/// Runs a model repeatedly with different rounding noise (draws). The model is compiled at the first run, because most
+/// comparisons need no noise floor.
 class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
@@ -32,8 +33,8 @@ class NoisyModel {
              F64Noise f64_noise = F64Noise::of_engine)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}
 
-  /// Calls `look` with the outputs of each draw. Draws with which the model does not run are skipped; without any draw
-  /// there is no floor.
+  /// Calls `look` with the outputs of each of the `draws` draws. Draws with which the model does not run are skipped;
+  /// if it runs with none of them, `look` is not called.
   void run(const runtime::TensorMap& inputs, const LookAtDraw& look);
 
  private:
@@ -50,32 +51,34 @@ class NoisyModel {
   bool is_refused_ = false;
 };
 
-/// A tensor that exceeds its tolerance and is judged by the noise floor of the reference.
+/// A tensor that exceeds its tolerance, so that the noise floor of the reference has to be measured.
 struct DoubtfulTensor {
   std::string name;  ///< The name of the tensor among the outputs of the draws.
   const onnx::TensorData* reference;
   const onnx::TensorData* candidate;
   Tolerance tolerance;
-  /// The difference by the tolerance alone. judge_by_noise() replaces it with the difference by tolerance and floor.
+  /// The difference by the tolerance alone. judge_by_noise() replaces it by the difference with the noise floor.
   Difference* difference;
   std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
-  /// Rearranges a tensor of a draw to the order of `reference`; empty if the order is the same.
+  /// Transposes a tensor of a draw to the order of `reference`. Empty if both have the same order.
   std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
-  /// Whether the tensor is f64, which the second engine measures with the rounding of f32, and the first engine with
-  /// that of f64.
+  /// Whether the tensor is f64. The first engine measures it with the rounding of f64, and the second engine with that
+  /// of f32.
   bool is_of_f64 = false;
 };
 
-/// Runs the reference with noise in one engine and passes draws that contain the named tensors to a callback.
+/// A function that runs the reference with noise in one engine and calls `look` for each draw, whose maps contain at
+/// least the listed tensors.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
-/// Returns a function that runs a model whose draws contain all of its outputs; empty without a model. Both arguments
-/// must outlive the function.
+/// Returns a function that runs `noisy` on `inputs`, or an empty function if `noisy` is empty. Both arguments must
+/// outlive it.
 [[nodiscard]] RunDraws draws_of(std::optional<NoisyModel>& noisy, const runtime::TensorMap& inputs);
 
-/// Measures the noise floors of the tensors and compares them again. If a tensor is equal only because of a suspect
-/// floor, the second engine measures that floor too. `second` is empty if there is no second engine. Afterwards a
-/// tensor may be equal but lost in noise (is_lost_in_noise), which is no evidence that it is the same.
+/// Measures the noise floors of the tensors with `first`, and replaces their differences by those with the floors. If a
+/// tensor is then equal only because of a suspect floor, measures that floor with `second` too, which may be empty.
+/// Afterwards a tensor may be equal but lost in noise (is_lost_in_noise), which does not show that it is correct.
+/// `second_name` is the name of the second engine.
 void judge_by_noise(const std::vector<DoubtfulTensor>& tensors, const RunDraws& first, const RunDraws& second,
                     std::string_view second_name);
 

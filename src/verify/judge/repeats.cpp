@@ -14,7 +14,7 @@
 namespace graft::verify {
 namespace {
 
-/// Returns the first output whose bits differ, or an empty string.
+/// Returns the name of the first output whose type, dimensions or bytes differ between the runs, or an empty string.
 std::string first_different(const runtime::TensorMap& first, const runtime::TensorMap& second) {
   for (const auto& [name, tensor] : first) {
     const auto found = second.find(name);
@@ -26,7 +26,7 @@ std::string first_different(const runtime::TensorMap& first, const runtime::Tens
   return "";
 }
 
-/// The state that the requests for one compiled model share.
+/// Whether the first run of a compiled model was repeated; all requests for the model share it.
 struct Repetition {
   std::string source;
   std::string engine;

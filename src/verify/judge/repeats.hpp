@@ -8,8 +8,8 @@
 
 namespace graft::verify {
 
-/// Thrown if a compiled model computed different bits from the same inputs. The results of this engine are not used for
-/// the model.
+/// Thrown if a compiled model returned different bits for the same inputs. The caller must not use the results of this
+/// engine for the model.
 class Unstable : public runtime::EngineLimit {
  public:
   using EngineLimit::EngineLimit;

@@ -31,25 +31,26 @@ using onnx::Node;
 using onnx::TensorData;
 using onnx::Value;
 
-/// The number of epsilons of its type by which a result is changed. Vectorized functions such as exp and tanh have
-/// errors of this size.
+/// The relative size of the noise, in epsilons of the type. Vectorized functions such as exp and tanh have errors of
+/// this size.
 constexpr double epsilons = 4;
-/// The largest integer that is not changed. Arithmetic on integers up to this size is exact: they are indices, sizes
-/// and counts in f32.
+/// The limit up to which integers in floating-point tensors get no noise. Arithmetic with integers up to it is exact:
+/// they are indices, sizes and counts.
 constexpr double largest_kept_integer = 65536;
-/// The largest values that are changed. Larger values could overflow.
+/// The largest magnitude that gets noise. Larger values could overflow.
 constexpr double largest_moved_f32 = 1e38;
 constexpr double largest_moved_f64 = 1e307;
-/// The epsilon of f64 in epsilons of f32.
+/// The ratio of the epsilon of f64 to that of f32.
 constexpr double f64_share = 0x1p-29;
-/// The lowest opset of the noisy model. Reshape has `allowzero` from this opset on; Clip, Equal and Where accept f32 as
-/// this file uses them.
+/// The lowest opset of the noisy model: from it on, Reshape has `allowzero`, and Clip, Equal and Where accept the types
+/// that are used here.
 constexpr std::int64_t lowest_opset = 14;
-/// The opset from which all reductions have their axes as an input.
+/// The opset from which on all reductions read their axes from an input, not from an attribute.
 constexpr std::int64_t axes_are_inputs = 18;
-/// The number of factors. Larger tensors repeat them.
+/// The number of different noise factors. Larger tensors repeat them.
 constexpr std::int64_t factor_count = std::int64_t{1} << 17;
-/// The distance between the windows of two places. It is a prime number, so that windows begin at different factors.
+/// The distance between the first factors that two consecutive tensors use. It is a prime number, so that the windows
+/// of different tensors begin at different factors.
 constexpr std::int64_t between_windows = 7919;
 
 bool is_wide(const Value* value) {
@@ -67,8 +68,8 @@ bool is_one_of(const Node& node, const std::set<std::string_view>& names) {
   return node.domain.empty() && names.contains(node.op_type);
 }
 
-/// Returns whether the results are as exact as the inputs. That includes a Cast from f64 to f32: every engine rounds
-/// the same number to the same result, and noise in its f64 input already affects the result.
+/// Returns whether a node adds no rounding error to that of its inputs. A Cast from f64 to f32 counts as exact: every
+/// engine rounds the same number to the same result, and the noise of its f64 input already affects it.
 bool is_exact(const Node& node) {
   static const std::set<std::string_view> names{"Abs",
                                                 "ArgMax",
@@ -137,16 +138,17 @@ bool is_exact(const Node& node) {
   return is_one_of(node, names);
 }
 
-/// Returns whether the node is elementwise arithmetic. Another model may have rounded its constants differently.
+/// Returns whether the node is elementwise arithmetic. Its constants get noise too, because another model may have
+/// folded and rounded them differently.
 bool is_arithmetic(const Node& node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div", "Sum", "Mean"}); }
 
-/// Returns whether the node computes sums of products of two inputs.
+/// Returns whether the node computes sums of products of two inputs, as a convolution does.
 bool is_product(const Node& node) {
   return has_trait(node, onnx::trait::weighted | onnx::trait::recurrent) ||
          is_one_of(node, {"Einsum", "DeformConv", "Attention", "LinearAttention"});
 }
 
-/// Returns the input of a product that is added to it, or nothing.
+/// Returns the index of the bias input of a convolution or Gemm, or nothing for other nodes.
 std::optional<std::size_t> bias_input(const Node& node) {
   constexpr std::size_t of_deformable = 3;
   if (is_one_of(node, {"Conv", "ConvTranspose", "Gemm"})) return 2;
@@ -158,8 +160,7 @@ bool is_reduction(const Node& node) {
   return is_one_of(node, {"ReduceMean", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare"});
 }
 
-/// Returns whether the node computes sums of many terms of the first input. Operators outside ai.onnx are assumed to do
-/// so.
+/// Returns whether the node sums many elements of its first input. Operators outside ai.onnx count as if they did.
 bool adds_up(const Node& node) {
   static const std::set<std::string_view> names{"ReduceLogSum",
                                                 "ReduceLogSumExp",
@@ -221,7 +222,7 @@ bool may_move(const Value* value) {
 
 TensorData scalar(ElementType type, double number) { return TensorData::from_numbers(type, {}, {number}); }
 
-/// Adds a node at the end of a graph, which is sorted afterwards.
+/// Adds a node to a graph and returns its output. The caller must sort the graph topologically afterwards.
 Value* add_node(Graph& graph, std::string_view op_type, std::vector<Value*> inputs, ElementType type) {
   Node* node = graph.add_node(std::string(op_type), std::move(inputs), {"noise"});
   node->output()->type = type;
@@ -237,7 +238,8 @@ Value* add_ints(Graph& graph, const std::vector<std::int64_t>& ints) {
   return graph.root().add_constant("noise", TensorData::from_ints(ints));
 }
 
-/// Replaces normalizations with the mean, variance and division of which they consist.
+/// Replaces normalization nodes by nodes that compute the mean, the variance and the division separately, so that each
+/// of them gets noise.
 class Normalizations {
  public:
   explicit Normalizations(Graph& graph) : graph_(graph) {}
@@ -299,7 +301,7 @@ class Normalizations {
     return axes;
   }
 
-  /// Returns the dimensions of a tensor with one factor per channel.
+  /// Returns the dimensions [1, -1, 1 ...] of a tensor with one factor per channel for tensors of this rank.
   static std::vector<std::int64_t> of_channels(std::int64_t rank) {
     std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
     dims[1] = -1;
@@ -347,7 +349,8 @@ class Normalizations {
     return y;
   }
 
-  /// Returns the form to which exporters fold a BatchNormalization: one factor and one term per channel.
+  /// Returns the result of a BatchNormalization written as x * factor + summand per channel, the form to which
+  /// exporters fold it. Returns null if the node cannot be replaced.
   Value* batch(const Node& node) {
     const auto rank = node.input(0)->rank();
     if (!rank || *rank < 2 || node.int_or("training_mode", 0) != 0) return nullptr;
@@ -364,7 +367,8 @@ class Normalizations {
   bool is_changed_ = false;
 };
 
-/// Multiplies values of a model by windows of the input of factors.
+/// Multiplies the rounded values of a model by noise factors, which are an input of the model. Each value uses another
+/// range (window) of the factors.
 class Noise {
  public:
   Noise(onnx::Model& model, Value& factors, F64Noise f64_noise)
@@ -376,7 +380,8 @@ class Noise {
   }
 
  private:
-  /// Adds noise to a graph. `turn` is the iteration number inside the body of a Loop.
+  /// Adds noise to the values of a graph. `turn` is the iteration number if the graph is the body of a Loop, otherwise
+  /// null.
   void add_to(Graph& graph, Value* turn) {
     Value* const outer_turn = std::exchange(turn_, turn);
     bool is_changed = false;
@@ -418,8 +423,8 @@ class Noise {
     }
   }
 
-  /// Returns whether all constant operands other than the bias are small integers. A product of integers is exact only
-  /// in this case.
+  /// Returns whether all constant inputs except the bias are small integers. Only then is a product with integers
+  /// exact.
   static bool has_integer_weights(const Node& node, std::optional<std::size_t> bias) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto constant = i == bias || node.inputs[i] == nullptr ? std::nullopt : node.inputs[i]->constant();
@@ -453,8 +458,9 @@ class Noise {
     return known;
   }
 
-  /// Returns the value with noise. `terms` is the tensor whose elements a reduction summed, or null: the rounding error
-  /// of a sum grows with the square root of the number of its terms.
+  /// Returns `value` multiplied by noise factors. If `keeps`, small integers get no noise. `terms` is the tensor that a
+  /// reduction summed to `value`, or null: the rounding error of a sum grows with the square root of the number of its
+  /// terms.
   Value* moved_value(Graph& graph, Value& value, bool keeps, Value* terms) {
     const ElementType type = *value.type;
     const auto op = [&](std::string_view name, std::vector<Value*> inputs) {
@@ -481,8 +487,8 @@ class Noise {
     return moved;
   }
 
-  /// Returns the factor by which the noise of a sum exceeds the noise of a single result: the square root of the number
-  /// of its terms, divided by `epsilons`, at least 1.
+  /// Returns, as a scalar value of the graph, max(1, sqrt(n) / epsilons), where n is the number of terms of each
+  /// element of `sum`: the factor by which the noise of a sum exceeds that of a single result.
   Value* share_of_sum(Graph& graph, Value& sum, Value& terms) {
     const auto dims = fixed_dims(sum);
     const auto dims_before = fixed_dims(terms);
@@ -499,15 +505,15 @@ class Noise {
     return add_node(graph, "Max", {root, constant(scalar(*sum.type, 1))}, *sum.type);
   }
 
-  /// Returns the factors for tensors of a type, f32 or f64.
+  /// Returns the 1-D tensor of all noise factors in f32 or f64.
   Value* factors_of(ElementType type) {
     if (type == ElementType::f32) return &factors_;
     if (f64_factors_ == nullptr) f64_factors_ = make_f64_factors();
     return f64_factors_;
   }
 
-  /// Returns the factors for f64. An engine that computes f64 in f64 gets factors that differ from 1 by epsilons of
-  /// f64. An engine that computes it in f32, where these factors round to 1, gets the factors of f32.
+  /// Adds nodes that compute the factors for f64 tensors, which differ from 1 by epsilons of f64. In an engine that
+  /// computes f64 in f32 they would round to 1; there the nodes return the factors of f32.
   Value* make_f64_factors() {
     constexpr ElementType type = ElementType::f64;
     Value* wide = cast(root_, &factors_, type);
@@ -519,7 +525,7 @@ class Noise {
     return add_node(root_, "Where", {add_node(root_, "Equal", {own, one}, ElementType::boolean), wide, own}, type);
   }
 
-  /// Returns factors in the type and shape of a value. Each call returns a different window.
+  /// Returns noise factors in the type and the shape of `value`. Each call uses another window of the factors.
   Value* window(Graph& graph, Value& value) {
     const ElementType type = *value.type;
     const std::int64_t start = (++windows_ * between_windows) % factor_count;
@@ -552,8 +558,8 @@ class Noise {
     return with_attribute(add_node(graph, "Reshape", {found, shape}, type), "allowzero", std::int64_t{1});
   }
 
-  /// Returns the start of the window in an iteration. If each iteration of a loop used the same factors, the errors
-  /// would accumulate too fast.
+  /// Returns the first index of a window in the current iteration of a loop. Equal factors in each iteration would
+  /// accumulate the errors too fast.
   Value* start_of_turn(Graph& graph, std::int64_t start) {
     Value* turn = add_node(graph, "Reshape", {turn_, ints({1})}, ElementType::i64);
     Value* distance = add_node(graph, "Mul", {turn, ints({between_windows})}, ElementType::i64);

@@ -11,17 +11,18 @@
 
 namespace graft::verify {
 
-/// The size of the noise in f64 tensors.
+/// Selects the size of the noise in f64 tensors.
 enum class F64Noise : std::uint8_t {
-  /// The rounding of the type in which the engine computes f64 tensors: f64 in ONNX Runtime, f32 in OpenVINO. Two
-  /// models that the same engine computes differ by no more.
+  /// The rounding error of the type in which the engine computes f64 tensors: f64 in ONNX Runtime, f32 in OpenVINO. It
+  /// suffices to compare two models that run in the same engine.
   of_engine,
-  /// The rounding of f32. It is used for comparisons with TensorRT, which computes f64 tensors in f32, for comparisons
-  /// of two engines, and for a second engine that confirms the floor of a first one, because either may compute in f32.
+  /// The rounding error of f32. Use it for comparisons with TensorRT, which computes f64 tensors in f32, and for
+  /// comparisons of two engines, of which either may compute in f32.
   of_f32,
 };
 
-/// A copy of a model in which each f32 or f64 result that an operation rounds is multiplied by a factor close to 1.
+/// A copy of a model in which each f32 or f64 result that an operation rounds is multiplied by a factor close to 1,
+/// which an additional input contains.
 struct NoisyGraph {
   onnx::Model model;
   std::string input;            ///< The name of the input for the factors; see noise_factors().
@@ -39,12 +40,12 @@ struct NoisyGraph {
 [[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options,
                                             F64Noise f64_noise = F64Noise::of_engine);
 
-/// Returns whether a value depends on f64 tensors, so that F64Noise affects its noise. A function that uses f64 only
-/// internally does not count.
+/// Returns whether a value is f64 or computed from f64 tensors, so that F64Noise affects its noise. f64 values that
+/// occur only inside a function do not count.
 [[nodiscard]] bool depends_on_f64(const onnx::Value& value);
 
-/// Returns the factors of a draw, each 1 plus or minus four epsilons of f32; the noisy model derives the factors of f64
-/// from them. All factors of draw 0 are 1.
+/// Returns the factors of draw number `draw`, an f32 tensor for NoisyGraph::input: each is 1 plus or minus four
+/// epsilons of f32. All factors of draw 0 are 1.
 [[nodiscard]] onnx::TensorData noise_factors(std::uint64_t draw);
 
 }  // namespace graft::verify

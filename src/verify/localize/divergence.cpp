@@ -50,7 +50,8 @@ class DivergenceSearch {
   }
 
  private:
-  /// Returns whether an operator computes NaN from finite values, such as the logarithm of a negative number or 0 / 0.
+  /// Returns whether the row's nodes compute NaN from inputs without NaN, such as the logarithm of a negative number or
+  /// 0 / 0, in one of the models.
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
@@ -61,9 +62,9 @@ class DivergenceSearch {
            });
   }
 
-  /// Reports rounding as the cause of NaN: the candidate's node returns NaN for its own inputs, which differ from the
-  /// reference's only by rounding, and no NaN for the reference's. The inputs are at the edge of the operator's domain.
-  /// Returns false if that is not the case.
+  /// Reports rounding as the cause of NaN, and returns true, if the candidate's node is correct for the reference's
+  /// inputs but returns more NaN than the reference for its own inputs: these differ by rounding and lie at the edge of
+  /// the operator's domain.
   bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
@@ -75,14 +76,14 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the candidate's tensor has the reference's elements and name, but in another order. That is
-  /// correct only if the nodes that read it expect this order.
+  /// Returns whether the candidate's tensor has the reference's elements in another order although it has the same
+  /// name. The order is correct only if the nodes that read the tensor expect it.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
     const ComparedLayer& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
   }
 
-  /// Returns whether the tensor has another order, which its dimensions do not show.
+  /// Returns whether the tensor has the same dimensions as the reference's but another order of elements.
   [[nodiscard]] bool is_reordered(std::size_t index) const {
     return state_.report.layers[index].layout.has_value() && !state_.rows[index].has_other_dims;
   }
@@ -96,8 +97,8 @@ class DivergenceSearch {
     return reordered;
   }
 
-  /// Reports the node that changes the order although its inputs have the reference's order. Searches upward from the
-  /// given tensors. Returns false if there is no such node.
+  /// Searches for the node that changes the order of elements although its inputs have the reference's order, going
+  /// back from the tensors in `waiting`. Reports the node and returns true, or returns false if there is no such node.
   bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {
@@ -136,7 +137,7 @@ class DivergenceSearch {
     return false;
   }
 
-  /// Returns whether the engine could return all tensors that a run of this node alone needs.
+  /// Returns whether the reference could return all tensors that are needed to run this row's nodes alone.
   [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
     const std::vector<const onnx::Value*> needed = needed_for(state_.rows[index]);
     return std::none_of(needed.begin(), needed.end(),
@@ -179,13 +180,15 @@ class DivergenceSearch {
     return result;
   }
 
-  /// The order of the tensors that a node gets when it runs alone, and the expected order of its result.
+  /// Selects the order of elements in which the candidate's nodes get their inputs when they run alone, and in which
+  /// their result is expected.
   enum class Order : std::uint8_t {
     of_candidate,  ///< The tensors have the order of the candidate.
     of_reference,  ///< The tensors have the order of the reference, unless the dimensions differ.
   };
 
-  /// Returns the tensor that a correct candidate would have here, in its order and type.
+  /// Returns `reference`, the reference's tensor, as a correct candidate would have it for `value`: in its type and in
+  /// the selected order.
   [[nodiscard]] onnx::TensorData as_in_candidate(const onnx::Value& value, const onnx::TensorData& reference,
                                                  Order wanted) const {
     if (value.is_input) return as_input(value, reference);
@@ -221,7 +224,8 @@ class DivergenceSearch {
     [[nodiscard]] bool is_wrong() const { return !failure.empty() || !difference.equal(); }
   };
 
-  /// Runs the candidate's nodes alone on the reference's tensors and compares their result.
+  /// Runs the candidate's nodes of a row alone on the reference's tensors, and returns how their result differs from
+  /// the reference's tensor.
   [[nodiscard]] Local run_alone(std::size_t index, const runtime::TensorMap& expected, Order order) const {
     const LayerRow& row = state_.rows[index];
     Local local;
@@ -266,7 +270,8 @@ class DivergenceSearch {
     }
   }
 
-  /// Compares with a noise floor measured by running the reference's nodes alone on the same inputs.
+  /// Returns the difference of `found` from the reference's tensor with a noise floor, which is measured by running the
+  /// reference's nodes of the row alone on the same inputs.
   [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const runtime::TensorMap& expected,
                                                    const onnx::TensorData& found, Order order) const {
     const LayerRow& row = state_.rows[index];
@@ -286,8 +291,8 @@ class DivergenceSearch {
     return compare(arranged, found, state_.report.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 
-  /// Returns whether a node is wrong when it runs alone. A tensor that differs is not the fault of its node if the node
-  /// computes the reference's values from the reference's inputs, in either order: the nodes that read the tensor show
+  /// Returns whether the candidate's nodes of a row compute a wrong result from the reference's inputs. They count as
+  /// correct if the result has the reference's values in either order of elements; the nodes that read the tensor show
   /// which order is correct.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
     ComparedLayer& layer = state_.report.layers[index];
@@ -313,7 +318,8 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the node, run alone, also returns the reference's values in an order that cannot be described.
+  /// Returns whether the result of the nodes, run alone, has the reference's values in an order that is not a known
+  /// layout.
   [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
                                  const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;
@@ -340,8 +346,8 @@ class DivergenceSearch {
     return "flattened in the wrong order" + layout.text.substr(neutral.size());
   }
 
-  /// Records the first divergence. `own` are the inputs of the candidate's node in the reduced case; without it they
-  /// are the reference's tensors.
+  /// Records a row as the first divergence, with the reason `why`, and extracts the reduced case. `own` are the inputs
+  /// of the candidate's nodes in the reduced case; if empty, they are the reference's tensors.
   void conclude(std::size_t index, std::string why, const runtime::TensorMap& inputs,
                 const std::optional<runtime::TensorMap>& own = std::nullopt) {
     Divergence& first = state_.report.first.emplace();
@@ -373,8 +379,8 @@ class DivergenceSearch {
     state_.report.reduced = reduce(state_.rows[index], inputs, own);
   }
 
-  /// Returns the two parts as separate models. An input that only one part has, or that differs between them, becomes a
-  /// constant.
+  /// Returns the nodes of a row in both models as separate models with common inputs. An input that only one of them
+  /// has, or that differs between them, becomes a constant.
   [[nodiscard]] ReducedCase reduce(const LayerRow& row, const runtime::TensorMap& inputs,
                                    const std::optional<runtime::TensorMap>& own) const {
     const std::vector<const onnx::Value*> needed = needed_for(row);
@@ -411,7 +417,8 @@ class DivergenceSearch {
     return reduced;
   }
 
-  /// Renames the inputs of the candidate's part to the reference's names, so that both parts have the same inputs.
+  /// Renames the inputs of the candidate's extracted model `part` that are in `shared` to the reference's names, so
+  /// that both extracted models have the same inputs.
   void rename_ends(const LayerRow& row, const std::set<std::string>& shared, onnx::Model& part) const {
     for (const onnx::Value* input : row.candidate_region.inputs) {
       const std::string& name = state_.matcher.reference_of(*input)->name;

@@ -24,9 +24,9 @@
 namespace graft::verify {
 namespace {
 
-/// The first opset that has Cast to bf16. Round, and Clip with inputs, are older.
+/// The lowest opset that has everything that emulation uses: Cast to bf16, Round, and Clip with inputs.
 constexpr std::int64_t oldest_opset = 13;
-/// The metadata key of the nodes that round.
+/// The metadata key that marks the nodes that emulation adds.
 constexpr std::string_view rounding_note = "graft.rounding";
 constexpr double lowest_step = -128;
 constexpr double highest_step = 127;
@@ -46,7 +46,7 @@ double to_step(double value, double scale) {
   return std::clamp(std::nearbyint(value / scale), lowest_step, highest_step);
 }
 
-/// Accumulates the effect of rounding, number by number.
+/// Accumulates the effect of rounding a tensor (overflow, values that become 0, error), number by number.
 class RoundingTally {
  public:
   explicit RoundingTally(Precision precision) : smallest_normal_(smallest_normal(precision)) {}
@@ -94,7 +94,8 @@ class RoundingTally {
   SumOfSquares noise_ = 0;
 };
 
-/// Calls f(number, rounded) for each element, both as double.
+/// Calls f(number, rounded) for each element of the tensor, both as double, where `rounded` is the element in f16 or
+/// bf16.
 template <class F>
 void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f) {
   if (precision == Precision::f16) {
@@ -112,7 +113,8 @@ bool is_size(const onnx::Use& use) { return use.node->is("Resize") && use.index 
 
 bool is_f32(const onnx::Value& value) { return value.type == onnx::ElementType::f32; }
 
-/// Returns the axis of a weight that counts the channels of the result, or nothing if the constant is not a weight.
+/// Returns the axis of output channels if `use` is the use of a constant of this rank as a weight of a Conv,
+/// ConvTranspose, MatMul or Gemm; otherwise nothing.
 std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) {
   if (use.index != 1 || rank < 2) return std::nullopt;
   const onnx::Node& node = *use.node;
@@ -123,7 +125,7 @@ std::optional<std::size_t> channel_axis(const onnx::Use& use, std::size_t rank) 
   return std::nullopt;
 }
 
-/// Returns the elements after rounding to int8 steps, with one scale per channel.
+/// Returns the tensor rounded to int8 steps, with one scale for each index of `axis`, and converted back to f32.
 onnx::TensorData int8_per_channel(const onnx::TensorData& tensor, std::size_t axis) {
   std::vector<double> numbers = *tensor.numbers();
   std::size_t inner = 1;
@@ -163,7 +165,8 @@ void for_each_graph(AnyGraph& graph, const Visit& visit) {
   }
 }
 
-/// Returns the constant that a narrow type would round: one of f32 that is read by a node.
+/// Returns the value of a constant that a narrow type would round: an f32 constant that a node reads. Returns nothing
+/// for other values.
 std::optional<onnx::TensorData> weight_of(const onnx::Value& value) {
   if (value.uses.empty()) return std::nullopt;
   auto constant = value.constant();
@@ -186,7 +189,8 @@ void round_weights(onnx::Graph& graph, Precision precision) {
   }
 }
 
-/// Adds the nodes that round `value` and returns their result.
+/// Adds nodes that round `value` and returns their result. Sets `first` to the first of these nodes. `scale` is used
+/// for int8 only.
 onnx::Value* add_rounding(onnx::Graph& graph, onnx::Value& value, Precision precision, double scale,
                           onnx::Node*& first) {
   if (precision != Precision::int8) {
@@ -210,7 +214,8 @@ onnx::Value* add_rounding(onnx::Graph& graph, onnx::Value& value, Precision prec
   return graph.add_node("Mul", {clipped->output(), step}, {value.name})->output();
 }
 
-/// Returns the tensors that are rounded: the inputs of the model and the results of nodes.
+/// Returns the f32 tensors of a graph that are rounded: inputs of the model without a default, and results of nodes
+/// that compute (not those that only move data).
 std::vector<onnx::Value*> tensors_to_round(const onnx::Graph& graph) {
   std::vector<onnx::Value*> tensors;
   for (onnx::Value* input : graph.inputs()) {

@@ -19,20 +19,21 @@ using report::LargeConstant;
 using report::Precision;
 using report::RoundingEffect;
 
-/// Returns the largest number of the type; for int8 the largest step, 127. Throws Error (internal) for f8.
+/// Returns the largest number of a type: 65504 for f16, 127 (steps) for int8. Throws Error (internal) for f8.
 [[nodiscard]] double largest_of(Precision precision);
 
-/// The size of an int8 step, by the name of the tensor.
+/// The size of an int8 step of each tensor, by tensor name.
 using Scales = std::map<std::string, double, std::less<>>;
 
-/// Returns the int8 scale of each tensor that a model computes from f32, and of each of its inputs: its largest
-/// absolute value divided by 127, or 1 if all its elements are 0.
+/// Runs a model and returns the int8 scale of each f32 tensor that it computes and of each f32 input: the largest
+/// absolute value divided by 127, or 1 if all elements are 0. `memory` limits the size, in bytes, of the tensors that
+/// are held at once.
 [[nodiscard]] Scales int8_scales(const runtime::Engine& engine, const onnx::Model& model,
                                  const runtime::TensorMap& inputs, runtime::OperatorKernels kernels, int threads,
                                  std::int64_t memory);
 
-/// Returns a copy of the model in an opset that `emulate` supports, with local functions inlined, so that each of their
-/// tensors can be inspected. Graft's operators stay single nodes.
+/// Returns a copy of the model in an opset that emulate() supports, with local functions inlined, so that the tensors
+/// inside them can be compared. Graft's operators stay single nodes.
 [[nodiscard]] onnx::Model with_open_functions(const onnx::Model& model);
 
 /// Returns the model as it would run in f16, bf16 or int8, in standard operators and with inlined functions.
@@ -45,18 +46,17 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
-/// Returns the f32 constants, including those in subgraphs, with elements that become infinite in the type. Returns
-/// none for int8, whose steps cover the range of the elements.
+/// Returns the f32 constants, including those in subgraphs, with elements that become infinite in f16 or bf16. Returns
+/// an empty list for int8, whose scales cover the range of the elements.
 [[nodiscard]] std::vector<LargeConstant> large_constants(const onnx::Model& model, Precision precision);
 
-/// Returns the node whose result a rounding node of an emulated model rounds, or the node itself if it is not a
-/// rounding node.
+/// Returns the original node whose result `node`, a node added by emulate(), rounds. Returns any other node unchanged.
 [[nodiscard]] const onnx::Node& computing_node(const onnx::Node& node);
 
-/// Returns the effect of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
+/// Returns the error of rounding a tensor to a type. `scale` is the size of a step and is used only for int8.
 [[nodiscard]] RoundingEffect rounding_effect(const onnx::TensorData& tensor, Precision precision, double scale = 1);
 
-/// The elements of a tensor, and the effect of a type on them.
+/// The range of a tensor's elements, and the effect of rounding them to f16 or bf16.
 struct TypeEffect {
   TensorRange range;
   RoundingEffect rounding;
@@ -64,11 +64,11 @@ struct TypeEffect {
   bool changed = false;  ///< Whether rounding changes an element. Counted only while all elements are integers.
 
   [[nodiscard]] bool counts_wrongly() const { return all_whole && changed; }
-  /// Adds the result of another run for the same tensor.
+  /// Adds the elements of the same tensor in another run.
   void add(const TypeEffect& other);
 };
 
-/// Returns the effect of f16 or bf16 in one pass over the tensor.
+/// Returns the range of a tensor and the effect of rounding it to f16 or bf16, in one pass over the elements.
 [[nodiscard]] TypeEffect type_effect(const onnx::TensorData& tensor, Precision precision);
 
 }  // namespace graft::verify

@@ -41,7 +41,7 @@ class Search {
   }
 
  private:
-  /// Returns those results of the first `count` nodes that none of these nodes reads.
+  /// Returns the outputs of the first `count` nodes that none of these nodes reads.
   [[nodiscard]] std::vector<const onnx::Value*> ends_of(std::size_t count) const {
     const std::unordered_set<const onnx::Node*> members(nodes_.begin(),
                                                         nodes_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -66,8 +66,8 @@ class Search {
     }
   }
 
-  /// Runs the node alone on its inputs, then with the nodes before it, one step further back each time, until the part
-  /// fails.
+  /// Finds the smallest model that fails: the node alone on its inputs, then with the nodes one step before it, and so
+  /// on. Stores the model and its inputs in `found`.
   void reduce(const onnx::Node& node, FoundFailure& found) const {
     std::vector<const onnx::Value*> outputs;
     for (const onnx::Value* output : node.outputs) {

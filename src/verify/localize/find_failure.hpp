@@ -12,14 +12,15 @@ namespace graft::verify {
 
 using report::Failure;
 
-/// A failure with the smallest part that fails: the node, and the necessary nodes before it.
+/// A failure of a model, and the smallest part of the model that also fails: a node and the necessary nodes before it.
 struct FoundFailure {
   Failure failure;
   onnx::Model part;
   runtime::TensorMap inputs;  ///< The inputs of the part.
 };
 
-/// Returns the smallest failing part. `message` is the error of the whole model.
+/// Returns the smallest part of a model that fails with these inputs. `message` is the error message of the whole
+/// model.
 [[nodiscard]] FoundFailure find_failure(const PartialRuns& model, const runtime::TensorMap& inputs,
                                         std::string message);
 

@@ -15,7 +15,8 @@
 namespace graft::verify {
 namespace {
 
-/// Adds the shapes that a value had before nodes that only reshape or transpose it, up to the first unknown shape.
+/// Adds to `shapes` the fixed shapes that a value had before the nodes that only reshape or transpose it, up to the
+/// first shape that is not fixed.
 void collect_shapes(const onnx::Value* value, std::vector<std::vector<std::int64_t>>& shapes) {
   while (value->producer != nullptr && has_trait(*value->producer, onnx::trait::rearranges)) {
     value = value->producer->input(0);
@@ -73,7 +74,8 @@ class PairComparison {
   }
 
  private:
-  /// Adds the scores from which the indices among the rows from `begin` to `end` are chosen.
+  /// Adds to `values` the scores from which the indices in the rows `begin` to `end` - 1 are selected, if the engine
+  /// can return them and they are computed.
   void add_scores(std::size_t begin, std::size_t end, std::vector<const onnx::Value*>& values) const {
     for (std::size_t i = begin; i < end; ++i) {
       if (!state_.may_judge_choice(state_.rows[i])) continue;
@@ -83,8 +85,8 @@ class PairComparison {
     }
   }
 
-  /// Returns whether the tensor is not compared, because its elements are random or because one of the models does not
-  /// run if this tensor is returned.
+  /// Returns whether the tensor of a row is not compared, because its elements are random, or because one of the models
+  /// does not run with this tensor as an output. In the second case stores the reason in the report.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
@@ -126,14 +128,14 @@ class PairComparison {
                                         state_.quantized);
   }
 
-  /// Returns whether the candidate's tensor may have another order. Rewrites choose the order of the tensors that they
-  /// create, but a tensor that keeps its name must keep its order.
+  /// Returns whether the candidate's tensor may have another order of elements than the reference's. Rewrites choose
+  /// the order of new tensors, but a tensor that keeps its name and dimensions must keep its order.
   [[nodiscard]] static bool may_be_in_other_order(const TensorMatch& match, const onnx::TensorData& reference,
                                                   const onnx::TensorData& candidate) {
     return reference.dims != candidate.dims || match.how == MatchedBy::origin || match.how == MatchedBy::values;
   }
 
-  /// The comparison of one tensor in one run.
+  /// The result of comparing one tensor in one run.
   struct Compared {
     Tolerance tolerance;
     Difference difference;
@@ -179,7 +181,8 @@ class PairComparison {
     return compared;
   }
 
-  /// Measures the noise floor of the tensors from `begin` on that exceed their tolerance for the first time.
+  /// Measures the noise floor of those tensors in `all` (the rows from `begin` on) that exceed their tolerance in this
+  /// run and did not in earlier runs, and compares them again. `found` are the candidate's tensors.
   void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
                       const runtime::TensorMap& inputs) const {
     std::vector<DoubtfulTensor> doubtful;
@@ -259,10 +262,9 @@ class PairComparison {
     layer.diagnosis += (layer.diagnosis.empty() || found.empty() ? "" : "; ") + found;
   }
 
-  /// Adds a problem if a program that calls the candidate instead of the reference would misread the output, because
-  /// one type is an integer and the other real, or because the dimensions differ although the inputs have the same
-  /// order. Different real types are judged by their elements, as verify_models does with
-  /// VerifyOptions::may_be_narrower.
+  /// Adds a problem to the report if the output cannot replace the reference's output in a program: one type is an
+  /// integer and the other real, or the dimensions differ although the inputs have the same layout. Outputs of
+  /// different real types are compared by their elements.
   void check_output(const LayerRow& row, const onnx::TensorData& reference, const onnx::TensorData& candidate) {
     if (!row.match.reference->is_output() || !row.match.candidate->is_output()) return;
     const bool is_exchanged = state_.inputs_are_exchanged && exchanged_output(reference.dims, candidate.dims);

@@ -23,7 +23,8 @@ bool is_close(double a, double b, double scale) {
   return std::abs(a - b) <= relative * scale;
 }
 
-/// Returns whether two tensors have the same elements in any order, as far as their sums show.
+/// Returns whether two tensors may have the same elements in any order, judging by their number, extremes, sums and
+/// sums of squares.
 bool same_numbers(const TensorRange& a, const TensorRange& b) {
   if (a.count != b.count || a.nan != b.nan || a.infinite != b.infinite || !a.lowest || !b.lowest) return false;
   const double largest = std::max(a.largest(), b.largest());
@@ -32,7 +33,7 @@ bool same_numbers(const TensorRange& a, const TensorRange& b) {
          is_close(a.sum, b.sum, std::sqrt(a.squares * static_cast<double>(a.count)));
 }
 
-/// Returns whether a range identifies a tensor. Equal elements, or fewer than four elements, occur in many tensors.
+/// Returns whether a range is specific enough to identify a tensor: at least four elements that are not all equal.
 bool tells_apart(const TensorRange& range) {
   constexpr std::int64_t few = 4;
   return range.count >= few && range.lowest && *range.lowest != *range.highest;
@@ -85,7 +86,8 @@ class LayerPairing {
   }
 
  private:
-  /// Reports outputs without a partner. The partner of an output may be an inner tensor of the other model.
+  /// Adds a problem to the report for each output of either model that has no partner. A partner may be an inner tensor
+  /// of the other model.
   void find_unmatched_outputs() {
     for (const onnx::Value* output : state_.reference.model().graph().outputs()) {
       if (output->producer != nullptr && !output->constant() && state_.matcher.candidate_of(*output) == nullptr)
@@ -97,7 +99,8 @@ class LayerPairing {
     }
   }
 
-  /// Pairs the remaining tensors of both models by their elements, which works only if the elements are correct.
+  /// Pairs the remaining tensors of both models whose elements agree in one run. Tensors with wrong elements cannot be
+  /// paired in this way.
   void match_values(const runtime::TensorMap& inputs, const runtime::TensorMap& renamed) {
     std::vector<const onnx::Value*> left = state_.matcher.unmatched_of_reference();
     std::vector<const onnx::Value*> right = state_.matcher.unmatched_of_candidate();
@@ -161,7 +164,8 @@ class LayerPairing {
     for (const onnx::Node* node : row.candidate_region.nodes) layer.candidate_nodes.push_back(ref_of(*node));
   }
 
-  /// Checks the type and rank of a random output, whose elements are not compared.
+  /// Adds a problem to the report if the types or ranks of an output that depends on random numbers differ. Its
+  /// elements are not compared.
   void check_random_output(const TensorMatch& match) {
     const auto& [reference, candidate, how] = match;
     if (!reference->is_output() || !candidate->is_output() || !reference->type || !candidate->type) return;

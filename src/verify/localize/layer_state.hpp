@@ -20,25 +20,27 @@
 
 namespace graft::verify {
 
-/// Thrown if the candidate does not run. Errors of the reference are not caught.
+/// Thrown if the candidate does not run, with the engine's message. Errors of the reference are not converted to it.
 struct CandidateFails {
   std::string message;
 };
 
-/// A pair of tensors. LayerReport::layers has its report at the same index.
+/// A pair of tensors and the nodes that compute each of them from other paired tensors. LayerReport::layers has the
+/// result of the comparison at the same index.
 struct LayerRow {
   TensorMatch match;
   onnx::GraphRegion reference_region;
   onnx::GraphRegion candidate_region;
   std::optional<JudgedChoice> choice{};  ///< Set if the tensor holds indices that are judged by their scores.
   bool has_other_dims = false;
-  /// Whether the tensor may have another order in the candidate and was compared in that order.
+  /// Whether the tensor may have another order of elements in the candidate, and the reference's elements were brought
+  /// to that order before the comparison.
   bool is_arranged = false;
   std::int64_t reference_nan = 0;  ///< The number of NaN in the most recent run.
   std::int64_t candidate_nan = 0;
 };
 
-/// The shared state; see the top of this file.
+/// The state that the functions of compare_layers share; see the top of this file.
 struct LayerState {
   const VerifyOptions& options;
   std::optional<Precision> emulated;
@@ -64,25 +66,30 @@ struct LayerState {
     return inputs_for(inputs, fed);
   }
   void tell(const std::string& what, std::size_t done, std::size_t total) const;
-  /// Returns the default tolerance, which applies if the caller set none. It also serves to distinguish orders, because
-  /// many orders would be within a wide tolerance.
+  /// Returns the default tolerance of a row for these element types of reference and candidate. It is also used to
+  /// distinguish orders of elements if the caller set a tolerance, because many orders would be within a wide one.
   [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
-  /// Returns whether the row holds indices whose scores the engine can return.
+  /// Returns whether the tensor of a row contains indices that can be judged by their scores, because the engine can
+  /// return the scores.
   [[nodiscard]] bool may_judge_choice(const LayerRow& row) const;
 };
 
-/// Pairs the tensors of both models after a first run of each. Throws CandidateFails if the candidate does not run.
+/// Runs each model once and fills state.rows with the pairs of tensors. `renamed` are the inputs under the candidate's
+/// names. Throws CandidateFails if the candidate does not run.
 void pair_layers(LayerState& state, const runtime::TensorMap& inputs, const runtime::TensorMap& renamed,
                  bool trust_names);
-/// Compares all pairs in one run. Throws CandidateFails if the candidate does not run.
+/// Compares all pairs in run number `run` and stores the results in state.report. Throws CandidateFails if the
+/// candidate does not run.
 void compare_pairs(LayerState& state, std::size_t run, const runtime::TensorMap& inputs,
                    const runtime::TensorMap& renamed);
-/// Computes how much of the signal each layer loses.
+/// Stores in state.report how much accuracy each layer loses: the signal-to-noise ratio of its inputs minus that of its
+/// output.
 void measure_losses(LayerState& state);
-/// Finds the first layer that computes NaN from inputs without NaN.
+/// Stores in state.report the first layer that computes NaN from inputs without NaN, if there is one.
 void find_nan(LayerState& state, const runtime::TensorMap& inputs);
-/// Finds the first tensor that is wrong although the tensors from which it is computed are correct.
+/// Stores in state.report the first tensor that is wrong although the tensors from which it is computed are correct, if
+/// there is one.
 void find_divergence(LayerState& state, const runtime::TensorMap& inputs);
 
 }  // namespace graft::verify

@@ -47,7 +47,7 @@ class Layers {
   }
 
  private:
-  /// Returns the report of a candidate that does not run, without the results of earlier runs.
+  /// Returns the report for a candidate that does not run. The results of earlier runs are dropped.
   LayerReport failed_report(FoundFailure found) {
     LayerReport& report = state_.report;
     report.layers.clear();
@@ -90,8 +90,8 @@ bool is_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// Returns whether the pair of the first divergence may be wrong: different nodes compute the two tensors, only the
-/// name is the same, and the name is a number or many names have moved to other nodes.
+/// Returns whether the pairing by name that led to the first divergence may be wrong: different nodes compute the two
+/// tensors, and the common name is a number, or many names of the model belong to other nodes now.
 bool may_be_misnamed(const LayerReport& report) {
   if (!report.first) return false;
   const auto by_other_node = [](const ComparedLayer& layer) {
@@ -106,8 +106,9 @@ bool may_be_misnamed(const LayerReport& report) {
          std::count_if(report.layers.begin(), report.layers.end(), by_other_node) > many;
 }
 
-/// Returns whether the pairing without names is more plausible: that tensor exists in the candidate under a name that
-/// belongs to another tensor of the reference or is only a number, and more tensors agree.
+/// Returns whether `other`, the comparison without pairing by name, is more plausible than `report`: it finds the
+/// tensor of the first divergence in the candidate under another name (one that another tensor of the reference has, or
+/// a number), and more tensors agree.
 bool explains_more(const LayerReport& other, const LayerReport& report, const onnx::Model& reference) {
   const ComparedLayer& first = report.layers[report.first->layer];
   const bool is_misnamed = std::any_of(other.layers.begin(), other.layers.end(), [&](const ComparedLayer& layer) {
@@ -123,7 +124,7 @@ bool explains_more(const LayerReport& other, const LayerReport& report, const on
   return is_misnamed && agreeing(other) > agreeing(report);
 }
 
-/// Returns options for comparing only the outputs in the same way.
+/// Returns options with which verify_models compares the outputs under the same conditions as compare_layers.
 VerifyOptions outputs_alone(VerifyOptions options) {
   if (options.seeds == 0) options.seeds = 1;
   options.across_formats = true;

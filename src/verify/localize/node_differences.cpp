@@ -34,8 +34,8 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
   return constant ? "the constant " + constant->type_and_shape() : fmt::format("the computed '{}'", value->name);
 }
 
-/// Returns how a weight differs from the weight of the other model, with the order or the factor if that explains the
-/// difference; empty if both agree.
+/// Returns a description of how a weight differs from that of the other model, as a change of order or a factor if one
+/// explains the difference. Returns an empty string if both agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
     const Tolerance left = rewrite_tolerance(reference.type);
@@ -62,7 +62,7 @@ bool holds_graphs(const onnx::NodeAttribute* attribute) {
   return attribute != nullptr && (attribute->kind() == "graph" || attribute->kind() == "graphs");
 }
 
-/// Returns the subgraphs in an attribute.
+/// Returns the subgraphs that an attribute contains; empty for null and for attributes of other kinds.
 std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) {
   std::vector<const onnx::Graph*> graphs;
   if (attribute == nullptr) return graphs;
@@ -73,7 +73,7 @@ std::vector<const onnx::Graph*> graphs_of(const onnx::NodeAttribute* attribute) 
   return graphs;
 }
 
-/// Returns the nodes without Constant nodes, which are compared as inputs of the nodes that read them.
+/// Returns the nodes of a graph except Constant nodes, whose values are compared as inputs of other nodes.
 std::vector<const onnx::Node*> computing_nodes(const onnx::Graph& graph) {
   std::vector<const onnx::Node*> nodes;
   for (const onnx::Node* node : graph.nodes()) {
@@ -191,7 +191,8 @@ class Comparison {
     return expected != nullptr && expected != reference;
   }
 
-  /// Returns a description of both values if they are known to differ; otherwise an empty string.
+  /// Returns a description of both values, constants or the names of tensors, if they are known to differ; otherwise an
+  /// empty string.
   [[nodiscard]] std::string value_text(const onnx::Value& reference, const onnx::Value& candidate) const {
     const auto expected = reference.constant();
     const auto given = candidate.constant();
@@ -200,7 +201,8 @@ class Comparison {
     return sides(input_text(&reference, expected), input_text(&candidate, given));
   }
 
-  /// Returns the index of the input that is swapped with the input at `first` between the two models, or nothing.
+  /// Returns the index of another input with which the input at index `first` was exchanged between the two nodes, or
+  /// nothing.
   [[nodiscard]] std::optional<std::size_t> exchanged_with(const onnx::Node& reference, const onnx::Node& candidate,
                                                           std::size_t first) const {
     const onnx::Value* left = reference.input(first);
@@ -244,7 +246,7 @@ class Comparison {
   }
 
   const ModelPair& models_;
-  /// Maps the candidate's values in subgraphs and compared nodes to the reference's values.
+  /// Maps values in subgraphs and in compared nodes of the candidate to the corresponding values of the reference.
   std::unordered_map<const onnx::Value*, const onnx::Value*> inner_;
 };
 

@@ -63,7 +63,7 @@ constexpr Numbers one_run{InputValues::uniform, 1, false};
 constexpr std::array<Numbers, 2> numbers_for_spot_check{
     {{InputValues::normal, 1, false}, {InputValues::chosen, 1, false}}};
 
-/// The numbers for sizes that test broadcasting.
+/// The kinds of values for the runs whose sizes test broadcasting: only normally distributed ones.
 constexpr std::array<Numbers, 1> numbers_for_broadcasting{{{InputValues::normal, 1, false}}};
 
 std::string text_of(const Numbers& numbers) {
@@ -88,8 +88,8 @@ std::string text_of(const Shapes& shapes) {
   return text;
 }
 
-/// Returns values at which a region may change its behavior: its small constants and real attributes, and their
-/// negatives. A random number never equals the 0.5 of x > 0.5.
+/// Returns values at which a region may change its behavior: -1, 0, 1, its small constants and floating-point
+/// attributes, and their negatives. Random values would never equal, for example, the 0.5 of x > 0.5.
 std::vector<double> numbers_of(const onnx::Model& model) {
   std::set<double> numbers{-1, 0, 1};
   constexpr std::size_t most = 64;
@@ -118,9 +118,9 @@ std::vector<double> numbers_of(const onnx::Model& model) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Returns whether every output element depends only on the input elements at its position, so that an infinity stays
-/// at its position (a mean would spread it). The list contains only arithmetic, comparisons and logic, not all
-/// elementwise operators.
+/// Returns whether every output element depends only on the input elements at its position, so that an infinite input
+/// affects no other element (as it would in a mean). The list of operators contains only arithmetic, comparisons and
+/// logic.
 bool is_element_by_element(const onnx::Model& model) {
   static const std::set<std::string_view> element_by_element{
       "Abs",      "Add",   "And",   "Cast", "Clip",        "Constant", "Div", "Equal", "Greater", "GreaterOrEqual",
@@ -132,12 +132,12 @@ bool is_element_by_element(const onnx::Model& model) {
   return all;
 }
 
-/// A number beyond this magnitude counts as infinite.
+/// The magnitude above which the result of the original counts as infinite when the rewrite's result is infinite.
 constexpr double huge = 1e30;
 
-/// Replaces those elements of the rewrite's result that need not agree by the elements of the original's result: where
-/// the original is infinite or NaN, and where the rewrite is infinite and the original is a huge number of the same
-/// sign. Exporters clip to the largest float if no limit was intended.
+/// Replaces elements of `other`, the rewrite's result, that need not agree by those of `reference`, the original's
+/// result: those where the original is infinite or NaN, and those where the rewrite is infinite and the original is
+/// beyond `huge` with the same sign. Exporters clip to the largest float if no limit was intended.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
@@ -152,8 +152,8 @@ void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorDat
   other = onnx::TensorData::from_numbers(other.type, other.dims, *found);
 }
 
-/// Returns the types of the outputs as inferred from the inputs. The engine converts results to the declared types, so
-/// that a run does not show a node that computes another type.
+/// Returns the types of the outputs, by name, as inferred from the inputs. Running the model does not show a wrong
+/// type, because the engine converts results to the declared types.
 std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model) {
   onnx::Model bare = model.clone();
   for (onnx::Value* value : bare.graph().values()) {
@@ -167,7 +167,8 @@ std::map<std::string, onnx::ElementType> inferred_types(const onnx::Model& model
   return types;
 }
 
-/// Returns the largest number of the inputs' types: 65504 if an input is f16, otherwise the largest number of f32.
+/// Returns the largest number that all inputs can represent: 65504 if an input is f16, otherwise the largest number of
+/// f32.
 double largest_number(const onnx::Model& model) {
   double largest = std::numeric_limits<float>::max();
   for (const onnx::Value* input : model.graph().inputs()) {
@@ -188,8 +189,8 @@ std::int64_t largest_count(const Shapes& shapes) {
   return largest;
 }
 
-/// Returns why the inputs need more memory than a proof may use even if all dynamic dimensions are 1, or an empty
-/// string. A file of a few bytes may declare any sizes.
+/// Returns a clause that names the input that needs more memory than a proof may use, even if all dynamic dimensions
+/// are 1, or an empty string. A file of a few bytes may declare any sizes.
 std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::int64_t times_at_most = 256;
   InputOptions ones;
@@ -204,8 +205,8 @@ std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
   return "";
 }
 
-/// Returns whether a size that is computed from other sizes, after layers that shrink, lies between `lowest` and 2. A
-/// normalization over two elements that are close returns little but rounding errors.
+/// Returns whether an input dimension that is an expression of symbols, such as the size after a pool, has a size from
+/// `lowest` to 2. A normalization over two similar elements returns little more than rounding errors.
 bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto found = shapes.find(input->name);
@@ -231,7 +232,8 @@ void add_numbers(const onnx::TensorData& tensor, std::set<std::int64_t>& numbers
   if (const auto values = tensor.ints()) numbers.insert(values->begin(), values->end());
 }
 
-/// Adds all integers that a model contains. A size that equals one of them may depend on it.
+/// Adds all integers in the constants and attributes of a model to `numbers`. An input size that equals one of them may
+/// depend on it.
 void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   const auto add_constants = [&](const onnx::Graph& graph) {
     for (const onnx::Value* value : graph.initializers()) add_numbers(*value->initializer, numbers);
@@ -247,7 +249,7 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-/// Returns whether with_open_sizes() replaced a size of an input that is so large that each run takes long.
+/// Returns whether with_open_sizes() made an input dynamic that is so large that each run takes long.
 bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
   const auto& inputs = before.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
@@ -303,9 +305,9 @@ std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::
 
 namespace {
 
-/// Returns the sizes to try: all different, larger and different, all the same, all 1. Sizes that are too large are
-/// omitted, unless no other sizes remain. Symbols that replace fixed sizes of the file begin with larger sizes, because
-/// the network has borders and windows that need them.
+/// Returns the sets of input shapes to try: symbols with different small sizes, with larger different sizes, all 4, and
+/// all 1. Sets with too many elements are omitted, unless none would remain. Symbols that replace fixed sizes of the
+/// file begin with larger sizes, because the borders and windows of the network need them.
 std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};
@@ -337,8 +339,8 @@ std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_ele
   return result;
 }
 
-/// Returns combinations of sizes in which one size is 1 and the other sizes are larger. Only such sizes broadcast an
-/// input that otherwise has the shape of the other inputs.
+/// Returns sets of input shapes in each of which one symbol is 1 and all others are 4. Only such sizes broadcast an
+/// input against the others.
 std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t max_elements) {
   constexpr std::size_t most = 4;
   std::vector<std::string> symbols = symbols_of_inputs(model);
@@ -356,7 +358,8 @@ std::vector<Shapes> shapes_that_broadcast(const onnx::Model& model, std::int64_t
   return result;
 }
 
-/// Returns sizes for which an axis of an emptied input has the size 0. Symbols that this does not determine are 3.
+/// Returns sets of input shapes in which an axis of an input in `emptied` has size 0. All symbols that need not be 0
+/// for that are 3.
 std::vector<Shapes> shapes_without_elements(const onnx::Model& model, const std::vector<std::string>& emptied) {
   constexpr std::int64_t others = 3;
   const std::vector<std::string> all = symbols_of_inputs(model);
@@ -411,9 +414,10 @@ bool has_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Returns whether f16 or bf16 tensors inside the model are inputs of arithmetic. The original computes these in f32,
-/// and Graft's kernels must do so too, because each further node would amplify their rounding. If a single operator
-/// computes, its outputs are rounded like the original's, and its kernel is tested in the type in which it will run.
+/// Returns whether f16 or bf16 tensors inside the model are inputs of arithmetic. The original computes them in f32,
+/// and Graft's kernels must do so too, because each further node would amplify their rounding errors. If the model has
+/// a single operator, only its outputs are rounded, as the original's are, and its kernel is tested in the type in
+/// which it will run.
 bool narrow_inside(const onnx::Model& model) {
   onnx::Model inferred = model.clone();
   infer_shapes(inferred);
@@ -447,7 +451,7 @@ class Proof {
     }
   }
 
-  /// Runs the proof. `fixed` are sizes that are tried once, after all other sizes.
+  /// Runs all trials and returns the verdict. `fixed` are input shapes that are tried after all others; it may be null.
   ProofResult run(const Shapes* fixed = nullptr) {
     check_same_names(before_, after_);
     try {
@@ -558,8 +562,8 @@ class Proof {
     return "";
   }
 
-  /// Returns whether the rewrite agrees for these sizes. Also true for sizes that the original refuses because they do
-  /// not fit together.
+  /// Returns whether original and rewrite agree for these input shapes and kinds of values. Also returns true, and
+  /// counts a skipped trial, if the original refuses the shapes because they are inconsistent.
   bool agree_with(const Shapes& shapes, std::span<const Numbers> trials) {
     if (std::string why = runtime::refusal_of(*reference_, shapes); !why.empty()) {
       refusal_ = std::move(why);
@@ -608,9 +612,9 @@ class Proof {
     return std::move(result_);
   }
 
-  /// Returns the rounding error of a mean: one epsilon of the largest input. A mean of values of both signs is far
-  /// smaller than the values, but its rounding error is not. Measured with 65,536 normally distributed values: 3.2e-8
-  /// between two orders of summation, for means down to 5e-4.
+  /// Returns the absolute rounding error of an output that is a mean, one epsilon of the largest input, or 0 for other
+  /// outputs. A mean of values of both signs is far smaller than the values, but its rounding error is not. Measured
+  /// with 65,536 normally distributed values: 3.2e-8 between two orders of summation, for means down to 5e-4.
   static double rounding_of_mean(const onnx::Value* value, const runtime::TensorMap& inputs) {
     const onnx::Value* source = value == nullptr ? nullptr : mean_of(*value);
     const auto input = source == nullptr ? inputs.end() : inputs.find(source->name);
@@ -667,7 +671,7 @@ class Proof {
     return true;
   }
 
-  /// An output in one trial.
+  /// The comparison of one output in one trial.
   struct ComparedOutput {
     Tolerance tolerance;
     Difference difference;
@@ -675,7 +679,7 @@ class Proof {
     bool has_steps = false;  ///< Whether the elements are 8-bit integers that come from rounding real numbers.
   };
 
-  /// The evidence about an output from the trials so far.
+  /// The facts that the trials so far have shown about an output.
   struct Evidence {
     bool has_elements = false;
     bool has_finite = false;   ///< Whether most of the output was within the tolerance in a trial with a finite number.
@@ -683,7 +687,7 @@ class Proof {
     bool is_in_noise = false;  ///< Whether only the noise floor explained a difference in a trial.
     bool has_lost = false;     ///< Whether only an unreliable noise floor explained a difference in a trial.
 
-    /// Adds a trial in which most of the output was within the tolerance.
+    /// Adds the reference's output of a trial in which most of its elements were within the tolerance.
     void add(const onnx::TensorData& reference) {
       has_elements = has_elements || reference.element_count() > 0;
       if (has_nonzero) return;
@@ -698,8 +702,9 @@ class Proof {
       }
     }
 
-    /// Returns whether the trials are sufficient evidence. If inputs of 0 make the output 0 regardless of the
-    /// computation, a 0 proves nothing about a region that is lost in noise for other inputs.
+    /// Returns whether the trials prove the output: it had finite elements within the tolerance. If the output was lost
+    /// in noise in another trial, at least one of these elements must be other than 0, because inputs of 0 often give 0
+    /// whatever is computed.
     [[nodiscard]] bool is_enough() const { return has_lost ? has_nonzero : has_finite; }
   };
 
@@ -720,7 +725,8 @@ class Proof {
     return output;
   }
 
-  /// Judges outputs that differ by the noise floor: how much rounding alone changes the original on these inputs.
+  /// Judges the outputs in `compared` that exceed their tolerance by the noise floor: how much rounding alone changes
+  /// the original on these inputs.
   void judge_by_floors(std::map<std::string, ComparedOutput>& compared, const runtime::TensorMap& inputs,
                        const runtime::TensorMap& expected, const runtime::TensorMap& found) {
     std::vector<DoubtfulTensor> doubtful;
@@ -746,8 +752,9 @@ class Proof {
     }
   }
 
-  /// Rejects results in which many elements are one step off. Different rounding only changes a number in the middle
-  /// between two steps, which is rare.
+  /// Replaces `difference` by the exact one, so that the proof fails, if more than an eighth of at least 32 8-bit
+  /// integers differ by a step. Different rounding changes only values close to the middle between two steps, which are
+  /// rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
     constexpr std::int64_t share = 8;

@@ -19,13 +19,14 @@ struct ProofOptions {
   std::uint64_t seed = 0;
   std::size_t seeds = 2;                    ///< Number of seeds for each shape and magnitude.
   std::optional<Tolerance> tolerance = {};  ///< Replaces rewrite_tolerance of each output's type.
-  /// Maximum number of elements of one input; symbolic dimensions are chosen accordingly. With fixed dimensions, all
-  /// inputs together may have 256 times as many.
+  /// The maximum number of elements of one input; sizes of symbolic dimensions are chosen accordingly. If the
+  /// dimensions are fixed, all inputs together may have 256 times as many elements.
   std::int64_t max_elements = 1 << 20;
-  /// Whether to run only normally distributed values and the region's constants, at one size.
+  /// Whether to make only a few trials: one set of sizes, with normally distributed values and the region's own
+  /// constants.
   bool spot_check = false;
-  /// The inputs that have no elements in additional runs, of which at least one must succeed. If Engine::second exists,
-  /// it performs all runs.
+  /// The names of inputs for which additional trials without elements are made; at least one of these trials must run.
+  /// If Engine::second() exists, it makes all trials.
   std::vector<std::string> emptied = {};
 };
 
@@ -45,7 +46,7 @@ struct ProofResult {
   std::optional<Dispute> dispute = {};  ///< If set, the region is not proven, and `text` states why.
 };
 
-/// A region and its rewrite with fixed input sizes replaced by symbols.
+/// A region and its rewrite in which fixed input sizes are replaced by symbols.
 struct OpenSizes {
   onnx::Model before;
   onnx::Model after;
@@ -53,32 +54,35 @@ struct OpenSizes {
   std::int64_t largest_named = 0;    ///< The largest integer in the two models, ignoring those that mean "to the end".
 };
 
-/// Replaces fixed sizes of at least 9 with symbols if no integer in the two models equals them; equal sizes get the
-/// same symbol. A network of 224 x 224 can then be run on images of a few pixels, and regions that differ only in such
-/// sizes become equal. Returns nothing if there is no such size, or if the shapes of inner values cannot be inferred.
+/// Replaces fixed input sizes of at least 9 by symbols, equal sizes by the same symbol, unless an integer in one of the
+/// models equals the size. A network of 224 x 224 can then be run on images of a few pixels, and regions that differ
+/// only in such sizes become equal. Returns nothing if there is no such size, or if the shapes of inner values cannot
+/// be inferred.
 [[nodiscard]] std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::Model& after);
 
-/// Runs both models, which must have the same input and output names, on the same inputs and compares the outputs.
+/// Runs both models, which must have the same input and output names, on the same inputs, compares their outputs, and
+/// returns whether they are proven to be equal.
 ///
 /// The trials use several sizes of each symbolic dimension (all different, all the same, all 1, one of the first four
 /// 1), several seeds, magnitudes from 1e-15 to 1e15 whose squares the types can represent, zeros, ones, negative
-/// numbers, the region's own constants, infinities if the region computes element by element or contains IsInf, and NaN
-/// if a model contains IsNaN or IsInf. Integers are small if they may become indices, sizes or counts, otherwise up to
-/// 1000. If `after` has Graft operators, both their functions and their own kernels are tried.
+/// numbers, and the region's own constants. They use infinities if the region computes element by element or contains
+/// IsInf, and NaN if a model contains IsNaN or IsInf. Integers are small if they may become indices, sizes or counts,
+/// otherwise up to 1000. If `after` has Graft operators, both their functions and their own kernels are tried.
 ///
 /// NaN and infinite results must agree too; for infinite and NaN inputs only the finite results must agree. A
 /// difference beyond the tolerance is judged by how much rounding alone changes `before`. The element types of the
 /// outputs, as inferred from the inputs, must be equal.
 ///
-/// A region is not proven if no trial could be run, if the inputs are too large, if outputs depend on random numbers,
+/// The region is not proven if no trial could be run, if the inputs are too large, if outputs depend on random numbers,
 /// if an output has no finite number or rounding alone changes it as much as the rewrite, if `before` runs but `after`
 /// does not, or if two engines disagree; `text` states the reason. Throws Error if the names of inputs or outputs
 /// differ.
 [[nodiscard]] ProofResult prove_region(const runtime::Engine& engine, const onnx::Model& before,
                                        const onnx::Model& after, const ProofOptions& options = {});
 
-/// Measures a rewrite that is meant to change the result. `proven` states that both models run, and `text` how far
-/// apart their results are for normally distributed values. Throws Error as prove_region does.
+/// Runs both models of a rewrite that is meant to change the result, on normally distributed values. In the result,
+/// `proven` states whether both models run, and `text` describes how far their results differ. Throws Error as
+/// prove_region does.
 [[nodiscard]] ProofResult measure_region(const runtime::Engine& engine, const onnx::Model& before,
                                          const onnx::Model& after, const ProofOptions& options = {});
 
