@@ -40,7 +40,7 @@ std::string obstacle_text(const report::NearMiss& missed) {
   return fmt::format("graft convert does not replace the node with layers that TensorRT has: {}", missed.reason);
 }
 
-/// Returns whether the advice begins with a clause on what the conversion does.
+/// Returns whether the advice begins with a clause "graft convert ..." that says what the conversion does.
 bool begins_with_conversion(std::string_view advice) {
   return advice.starts_with("graft convert ") && !names_cut(advice.substr(0, advice.find(between_clauses)));
 }

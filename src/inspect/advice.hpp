@@ -8,16 +8,19 @@
 
 namespace graft::inspect {
 
-/// Completes the advice on nodes that `graft convert` does not rewrite. Where a lowering was tried on the node, the
-/// clause on `graft convert` becomes the condition that the node does not meet, followed by what the user can do. Where
-/// none was tried, the general advice to run `graft convert` is replaced by other advice. `near_misses` are the near
-/// misses of the conversion of the same model.
+/// Changes the advice on nodes that TensorRT does not run and `graft convert` does not rewrite. If the conversion tried
+/// to lower a node (a near miss in `near_misses`), the clause about `graft convert` is replaced by the condition that
+/// the node does not fulfill, followed by what the user can do. If it did not, the general advice to run `graft
+/// convert` is replaced by the advice to write an operator. `near_misses` must come from the conversion of the same
+/// model.
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 
-/// Returns whether the advice on a node names the cut, which leaves the node to the host.
+/// Returns whether the advice on any node names Setting::cut, the setting that cuts the network so that the host runs
+/// the node.
 [[nodiscard]] bool advises_cut(const std::vector<NodeSupport>& nodes);
 
-/// Removes the clauses that name the cut from all advice, for a network of which no cut leaves TensorRT anything.
+/// Removes the clauses that name Setting::cut from all advice, for a network in which every cut would leave no work for
+/// TensorRT.
 void withdraw_cut(std::vector<NodeSupport>& nodes);
 
 }  // namespace graft::inspect

@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::int64_t few_elements = 64;
 
-/// Thrown for a node that has a part which cannot be compared.
+/// Thrown for a node with an attribute or an input that cannot be described as a string.
 struct Incomparable {};
 
-/// Returns the type and dimensions of a constant, and its bytes if it has at most `few_elements`. Larger constants are
-/// taken to be weights, whose values do not decide whether TensorRT accepts a node.
+/// Returns the type and dimensions of a constant and, if it has at most `few_elements` elements, its bytes in
+/// hexadecimal. Larger constants are considered weights, whose values do not decide whether TensorRT accepts a node.
+/// Throws Incomparable for strings.
 std::string tensor_text(const onnx::TensorData& tensor) {
   if (tensor.strings != nullptr) throw Incomparable{};
   std::string text = fmt::format("{}{}", to_string(tensor.type), tensor.dims);

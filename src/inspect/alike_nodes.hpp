@@ -8,7 +8,8 @@
 
 namespace graft::inspect {
 
-/// Two descriptions of a node as strings that can be compared. Neither contains the name of the node.
+/// Two descriptions of a node, as strings that can be compared with those of other nodes. They do not contain the
+/// node's name.
 struct Likeness {
   /// Operator, attributes, input types and ranks. Nodes with equal `kind` often fail for the same reason.
   std::string kind;
@@ -17,9 +18,10 @@ struct Likeness {
   std::string exact;
 };
 
-/// Returns the descriptions of a node. Returns nothing for a node with a sub-graph, with a tensor of strings, with an
-/// input that is untyped or not a tensor, or whose sizes are computed by more than 31 other nodes. `can_be_input` tells
-/// for a value whether it can become the input of a part of the model, of which only type and shape are known.
+/// Returns the descriptions of a node. Returns nothing for a node with a sub-graph, a tensor of strings, an input that
+/// is untyped or not a tensor, or sizes that more than 31 other nodes compute. `can_be_input` returns whether a value
+/// can become an input when the node is extracted, so that only its type and shape are described and not the nodes
+/// before it.
 [[nodiscard]] std::optional<Likeness> likeness_of(const onnx::Node& node, bool (*can_be_input)(const onnx::Value&));
 
 }  // namespace graft::inspect

@@ -9,7 +9,7 @@
 namespace graft::inspect {
 namespace {
 
-/// Returns the product of the constant dimensions.
+/// Returns the product of the fixed dimensions; dynamic dimensions count as 1.
 double elements_of(const Shape& shape) {
   double elements = 1;
   for (const Dim& dim : shape) {

@@ -8,8 +8,8 @@
 namespace graft::inspect {
 namespace {
 
-/// Copies the values and nodes of `inner` to `outer`. Returns false if a value's name is taken in `outer`, or if the
-/// type or rank of an input of `inner` is unknown.
+/// Copies the values and nodes of `inner` to `outer`, and adds each value with its copy to `copies`. Returns false if
+/// the name of a value exists in `outer`, or if the type or rank of an input of `inner` is unknown.
 bool copy_out(const onnx::Graph& inner, onnx::Graph& outer,
               std::unordered_map<const onnx::Value*, onnx::Value*>& copies) {
   for (const onnx::Value* value : inner.values()) {

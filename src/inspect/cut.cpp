@@ -16,7 +16,7 @@ namespace {
 using Nodes = std::unordered_set<const onnx::Node*>;
 using Values = std::unordered_set<const onnx::Value*>;
 
-/// The maximum number of nodes that are moved at once. Moving more has not been seen to save anything.
+/// The maximum number of nodes that one step of move_to_host() moves. Moving more has not been observed to save bytes.
 constexpr std::size_t longest_move = 32;
 
 /// The nodes of a graph in topological order, without those that compute only from constants and shapes of inputs.
@@ -87,7 +87,7 @@ double arithmetic_without(const Order& order, const Nodes& without) {
   return sum;
 }
 
-/// Returns the values that nodes outside `second` compute and nodes in it read, in topological order.
+/// Returns the values that nodes outside `second` compute and nodes in `second` read, in topological order.
 std::vector<const onnx::Value*> handed_over(const Order& order, const Nodes& second) {
   Values read;
   for (const onnx::Node* node : order.nodes) {
@@ -116,7 +116,8 @@ std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values)
   return sum;
 }
 
-/// Moves nodes that only move data to the host, from the cut backwards, as long as fewer bytes are then handed over.
+/// Adds to `host` nodes before the cut that only move data, beginning with the last, as long as this reduces the total
+/// size of the values at the cut.
 void move_to_host(const Order& order, Nodes& host) {
   std::optional<double> bytes = total_bytes(handed_over(order, host));
   for (auto node = order.nodes.rbegin(); bytes && node != order.nodes.rend(); ++node) {

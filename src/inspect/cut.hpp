@@ -9,8 +9,9 @@
 
 namespace graft::inspect {
 
-/// The place where a network is cut. Constants, and nodes that compute only from constants and from the shapes of the
-/// network's inputs, are in neither list of nodes: each half that needs them gets a copy.
+/// The division of a network into one half for TensorRT and one for the host. Constants, and nodes that compute only
+/// from constants and from the shapes of the network's inputs, are in neither list of nodes: each half that needs them
+/// gets a copy.
 struct Cut {
   bool tensorrt_is_first = true;
   std::vector<const onnx::Node*> tensorrt;  ///< The nodes for TensorRT, in topological order like the other lists.
@@ -20,11 +21,11 @@ struct Cut {
   double arithmetic_in_tensorrt = 0;
 };
 
-/// Returns the cut that leaves most of the arithmetic in TensorRT, or nothing if no node runs on the host or if no
-/// arithmetic would be left in TensorRT. The cut lies either before the nodes that run on the host, with every node
-/// that depends on them on the host, or after them, with every node on which they depend on the host. In the first
-/// case, nodes before the cut that only move data go to the host if fewer bytes are then handed over. Types and shapes
-/// must be inferred.
+/// Returns the cut that leaves most of the arithmetic to TensorRT, or nothing if `runs_on_host` is true for no node or
+/// if no arithmetic would remain in TensorRT. Two cuts are compared: before the nodes that must run on the host, with
+/// all nodes that depend on them on the host, and after them, with all nodes on which they depend on the host. In the
+/// first case, nodes before the cut that only move data are moved to the host if this reduces the bytes at the cut.
+/// Types and shapes must have been inferred.
 [[nodiscard]] std::optional<Cut> find_cut(const onnx::Model& model,
                                           const std::function<bool(const onnx::Node&)>& runs_on_host);
 
@@ -33,9 +34,9 @@ struct Halves {
   onnx::Model host;
 };
 
-/// Returns both halves as models. Inputs, outputs and the values between the halves keep their names; an output of the
-/// network that no node of `cut.tensorrt` computes belongs to the host. Throws Error with the name of a value between
-/// the halves whose element type is unknown.
+/// Returns both halves as models. Inputs, outputs and the values at the cut keep their names. Outputs of the network
+/// that no node of `cut.tensorrt` computes are outputs of the host's half. Throws Error with the name of a value at the
+/// cut if its element type is unknown.
 [[nodiscard]] Halves halves_of(const onnx::Model& model, const Cut& cut);
 
 }  // namespace graft::inspect

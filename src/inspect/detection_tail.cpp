@@ -13,8 +13,8 @@ namespace {
 
 using Values = std::unordered_set<const onnx::Value*>;
 
-/// Returns the values of `main` from which `value` is computed: `value` itself if it is in `main`, otherwise the values
-/// of `main` that the nodes of the branch before it read.
+/// Returns `value` if it belongs to `main`; otherwise the values of `main` that the nodes computing it inside a branch
+/// or body read.
 std::vector<const onnx::Value*> around(const onnx::Value& value, const onnx::Graph& main) {
   if (value.graph == &main) return {&value};
   std::vector<const onnx::Value*> found;
@@ -49,7 +49,8 @@ std::vector<const onnx::Value*> origins_of(const onnx::Value* value, const Value
   return origins;
 }
 
-/// Reads a 64-bit integer exactly, because the count that means "all boxes" is the largest of them.
+/// Returns the integer in a constant input of one element, or nothing. It is read as 64 bits, not as double, because
+/// the count that stands for "all boxes" is the largest 64-bit integer.
 std::optional<std::int64_t> integer_of(const onnx::Node& node, std::size_t input) {
   const onnx::Value* value = node.input(input);
   const std::optional<onnx::TensorData> constant = value == nullptr ? std::nullopt : value->constant();
@@ -89,7 +90,7 @@ bool holds_boxes(const onnx::Value* value) {
   return last.is_constant() && last.value() == 4;
 }
 
-/// Returns the data inputs of the Gather nodes whose indices are computed from `indices`.
+/// Returns the data inputs of all Gather, GatherElements and GatherND nodes whose indices are computed from `indices`.
 std::vector<const onnx::Value*> chosen_by(const onnx::Value& indices) {
   std::vector<const onnx::Value*> chosen;
   std::unordered_set<const onnx::Value*> seen;

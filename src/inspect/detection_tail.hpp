@@ -10,8 +10,9 @@ namespace graft::inspect {
 
 using report::DetectionTail;
 
-/// Returns the detection tails among `nodes`, which lie in the main graph, and in their sub-graphs. Boxes and scores
-/// are traced back to `between`, which are values of the main graph.
+/// Returns the parts of a detector that select boxes (detection tails) among `nodes`, which are in the main graph, and
+/// in their sub-graphs. The boxes and scores that they read are traced back to values in `between`, which are in the
+/// main graph.
 [[nodiscard]] std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& nodes,
                                                     const std::vector<const onnx::Value*>& between);
 

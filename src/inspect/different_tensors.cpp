@@ -25,7 +25,7 @@ using nlohmann::json;
 using Sizes = std::vector<std::int64_t>;
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 
-/// Returns "1x3xn" for sizes or dimensions, or "a scalar" where there are none.
+/// Returns dimensions as text, "1x3xn", or "a scalar" if there are none. to_text(dim) returns one dimension.
 template <class Dims, class ToText>
 std::string shape_text(const Dims& dims, const ToText& to_text) {
   std::vector<std::string> texts;
@@ -49,14 +49,16 @@ bool differs(const Shape& defined, const Sizes& built) {
   return false;
 }
 
-/// Returns whether TensorRT has another element type. A type that Graft does not know is ignored.
+/// Returns whether TensorRT's type `built` differs from ONNX's. An unknown type name, and f32 in place of f64, do not
+/// count as different.
 bool differs(onnx::ElementType defined, const std::string& built) {
   const std::optional<onnx::ElementType> type = onnx::parse_element_type(built);
   const bool is_known_change = defined == onnx::ElementType::f64 && type == onnx::ElementType::f32;
   return type && *type != defined && !is_known_change;
 }
 
-/// Returns a clause on the value, or an empty string if it does not differ.
+/// Returns a clause on how the shape or type of a value in TensorRT differs from ONNX's, or an empty string. `shapes`
+/// and `types` are those in TensorRT, by tensor name.
 std::string difference_of(const onnx::Value& value, const json& shapes, const json& types) {
   const auto shape = shapes.find(value.name);
   if (value.shape && shape != shapes.end()) {
@@ -74,14 +76,14 @@ std::string difference_of(const onnx::Value& value, const json& shapes, const js
   return {};
 }
 
-/// Returns " for x=1x3x4x4", or an empty string if no input is dynamic.
+/// Returns the shapes of dynamic inputs as text, " for x=1x3x4x4", or an empty string if there are none.
 std::string inputs_text(const InputShapes& inputs) {
   std::vector<std::string> texts;
   for (const auto& [name, shape] : inputs) texts.push_back(fmt::format("{}={}", name, defined_text(shape)));
   return texts.empty() ? "" : fmt::format(" for {}", fmt::join(texts, ", "));
 }
 
-/// Returns the names of all values of the graphs inside the nodes.
+/// Returns the names of all values in the sub-graphs of the graph's nodes.
 std::set<std::string, std::less<>> inner_names_of(const onnx::Graph& graph) {
   std::set<std::string, std::less<>> names;
   graph.for_each_node([&](const onnx::Node& node) {
@@ -92,7 +94,8 @@ std::set<std::string, std::less<>> inner_names_of(const onnx::Graph& graph) {
   return names;
 }
 
-/// Calls `found` with each value that differs first, and a clause on it.
+/// Calls `found` with a clause for each value of the main graph that differs, except values that depend on a value that
+/// differs already.
 void compare(const onnx::Model& model, const json& shapes, const json& types,
              const std::function<void(const onnx::Value&, std::string)>& found) {
   const onnx::Graph& graph = model.graph();

@@ -10,23 +10,24 @@
 
 namespace graft::inspect {
 
-/// A tensor of the main graph that has another shape or another element type in TensorRT's network.
+/// A tensor of the main graph whose shape or element type in TensorRT's network differs from the one that ONNX defines.
 struct DifferentTensor {
   std::string name;
   std::string reason;  ///< A clause such as "its output 'y' is 1x4x5x5 where ONNX defines 1x4x6x6".
 };
 
-/// Returns the tensors that differ, at most one for each node, and none that a different tensor leads to. `built` is
-/// what the engine driver reports as "tensors": element types of the outputs, and sizes of all tensors for some sizes
-/// of the inputs. The definition is inferred from inputs and nodes; shapes that the file declares for other tensors do
-/// not count. A tensor whose name a branch or body uses as well is passed over, because the report does not say which
-/// of the two it means. Sizes that either side does not know, and f64 outputs that TensorRT computes in f32, do not
-/// differ.
+/// Returns the tensors that differ, at most one for each node; tensors that depend on a different tensor are not
+/// returned. `built` is the member "tensors" of the engine driver's result: the element types of the outputs, and the
+/// sizes of all tensors for some sizes of the inputs. ONNX's shapes are inferred from inputs and nodes; shapes that the
+/// file declares for inner tensors are ignored. Tensors whose names also occur in a branch or body are not compared,
+/// because the driver's result does not distinguish them. Unknown sizes, and f64 outputs that TensorRT computes in f32,
+/// do not count as different.
 [[nodiscard]] std::vector<DifferentTensor> find_different_tensors(const onnx::Model& model,
                                                                   const nlohmann::json& built);
 
-/// Marks the verdict on the node that computes a different tensor as computed wrongly, unless a rule has found this.
-/// `is_lowered`: `graft convert` replaces the node, so that the node keeps its advice.
+/// Changes the verdict on the node that computes a different tensor to "computed wrongly" with this reason, unless a
+/// rule has done so already. `is_lowered`: `graft convert` replaces the node; the verdict is then `lowered` and keeps
+/// its advice.
 void note_different_tensor(const std::string& reason, bool is_lowered, NodeSupport& verdict);
 
 }  // namespace graft::inspect

@@ -24,7 +24,8 @@ bool is_f64(const onnx::Value* value) { return value != nullptr && value->type =
 
 bool is_integer(const onnx::Value* value) { return value != nullptr && value->type && onnx::is_integer(*value->type); }
 
-/// Returns whether the elements of the results are elements of the inputs.
+/// Returns whether every element of a node's results is an element of one of its inputs or a constant, so that the node
+/// computes nothing.
 bool moves_elements(const onnx::Node& node) {
   if (has_trait(node, onnx::trait::moves_data | onnx::trait::reads_shape)) return true;
   if (onnx::is_any_of(node, {"ScatterElements", "ScatterND"})) return !passes::has_reduction(node);
@@ -94,7 +95,8 @@ Findings find_in_nodes_and_functions(const onnx::Model& model) {
   return find_in(whole);
 }
 
-/// Returns at most `most` of the words, and the number of the remaining words.
+/// Returns the first five words and the number of the others as text: "a, b, c, d, e and 3 more nodes", where `others`
+/// is "nodes".
 std::string list(std::vector<std::string> words, std::string_view others) {
   constexpr std::size_t most = 5;
   const std::size_t more = words.size() - std::min(words.size(), most);

@@ -22,14 +22,14 @@
 namespace graft::inspect {
 namespace {
 
-/// Moves each node with a fault to a domain that no pass handles.
+/// Changes the domain of each node with a fault to one that no pass handles, so that the conversion ignores the node.
 void hide_faults(onnx::Model& model) {
   model.graph().for_each_node([](onnx::Node& node) {
     if (node.metadata.contains(onnx::fault_note)) node.domain = onnx::fault_note;
   });
 }
 
-/// Returns, by the name of the first output, why a node of the converted model is a plugin.
+/// Returns the reasons why nodes of the converted model run as plugins, by the name of the node's first output.
 std::map<std::string, std::string> plugin_reasons(const onnx::Model& converted) {
   std::map<std::string, std::string> reasons;
   converted.graph().for_each_node([&](const onnx::Node& node) {
@@ -39,7 +39,7 @@ std::map<std::string, std::string> plugin_reasons(const onnx::Model& converted) 
   return reasons;
 }
 
-/// The nodes of a converted model that are copies of nodes in a body, by a tensor for which they stand and their
+/// The nodes of a converted model that were copied out of a body, keyed by the name of the original output and the
 /// operator.
 using Copies = std::map<std::pair<std::string, std::string>, const onnx::Node*>;
 
@@ -51,8 +51,8 @@ Copies copies_in(const onnx::Model& converted) {
   return copies;
 }
 
-/// Returns whether TensorRT runs what a node becomes when its body is copied: no rule refuses the copy, a plugin
-/// outside of any body computes it, or other rewrites have replaced it.
+/// Returns whether TensorRT runs a node of a body after the conversion has copied it out: the copy was replaced by
+/// other rewrites, no rule says that it fails, or it is outside all bodies and runs as a plugin.
 bool runs_as_copy(const NodeRef& node, const Copies& copies) {
   const auto copy = copies.find({node.id, node.op});
   if (copy == copies.end() || !fails_by_rule(*copy->second)) return true;
@@ -60,8 +60,8 @@ bool runs_as_copy(const NodeRef& node, const Copies& copies) {
   return made.graph->parent() == nullptr && (is_adopted_for_tensorrt(made) || find_operator_for(made));
 }
 
-/// Returns whether a rewrite replaces nodes by an operator: a pattern of Graft's operators or of a loaded library made
-/// it, or its result runs as a plugin.
+/// Returns whether a rewrite fuses several nodes into an operator: it was made by a fusion of Graft or of a loaded
+/// library, or its result runs as a plugin.
 bool is_fusion(const report::Rewrite& rewrite, const std::map<std::string, std::string>& plugins) {
   if (rewrite.nodes.size() < 2 || rewrite.nodes.front().op == "Loop" || rewrite.nodes.front().op == "Scan")
     return false;
@@ -73,7 +73,8 @@ bool is_fusion(const report::Rewrite& rewrite, const std::map<std::string, std::
                      [&](const NodeRef& node) { return plugins.contains(node.id); });
 }
 
-/// Joins sets of rewrites that share a node: a rewrite may continue the result of an earlier one.
+/// Groups rewrites that share a node, as a union-find structure over their indices. A rewrite may replace the result of
+/// an earlier one.
 class JoinedRewrites {
  public:
   explicit JoinedRewrites(std::size_t count) : parents_(count) { std::iota(parents_.begin(), parents_.end(), 0); }
@@ -91,8 +92,8 @@ class JoinedRewrites {
   std::vector<std::size_t> parents_;
 };
 
-/// Returns the groups of nodes of `model` that fusions replace, in the order of the model. `plugins` has the reasons
-/// of plugin_reasons().
+/// Returns the groups of nodes of `model` that `graft convert` fuses, in the order of the model. `plugins` is the
+/// result of plugin_reasons().
 std::vector<report::Fusion> fusions_of(const onnx::Model& model, const report::RewriteReport& report,
                                        const std::map<std::string, std::string>& plugins) {
   std::vector<const report::Rewrite*> rewrites;

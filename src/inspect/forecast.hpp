@@ -17,15 +17,17 @@
 
 namespace graft::inspect {
 
-/// Infers types and shapes. The message of an error in a node becomes metadata of that node, so that the node is judged
-/// like any other.
+/// Infers types and shapes. If a node is invalid, its error message is stored in its metadata (fault_note) and
+/// inference continues, so that every node gets a verdict.
 void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
-/// Returns a copy of a model to which infer_and_note_faults() was applied, with the shapes of the file.
+/// Returns a copy of a model with types and shapes inferred by infer_and_note_faults(), from the input shapes in the
+/// file.
 [[nodiscard]] onnx::Model inferred_copy(const onnx::Model& model);
 
-/// Converts a model for a release. Rewrites are proven only if the model has operators of Graft, whose native form may
-/// hold for some sizes only, and if `engine` can run: proving every fusion may take long.
+/// Converts `model` in place for a release, and returns the report of the conversion. Rewrites are proven only if the
+/// model contains Graft operators (whose native form may be valid for some sizes only) and `engine` can run, because
+/// proving every fusion may take long.
 report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model, const Release& release);
 
 struct Prospect {
@@ -38,8 +40,8 @@ struct Prospect {
   std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.
 };
 
-/// Converts a copy of a model that infer_and_note_faults() has prepared, for a release, and returns what becomes of its
-/// nodes. An error of the conversion becomes a warning.
+/// Converts a copy of a model, on which infer_and_note_faults() was called, for a release, and returns what happens to
+/// its nodes. An error of the conversion is returned as a warning.
 [[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, const Release& release);
 
 }  // namespace graft::inspect

@@ -7,11 +7,13 @@
 
 namespace graft::inspect {
 
-/// Returns the functions that nodes call and that are not operators, which run as their bodies.
+/// Returns the keys of the functions that nodes of the model call and that no loaded library has as an operator, so
+/// that TensorRT gets their bodies.
 [[nodiscard]] std::set<onnx::FunctionKey> called_functions(const onnx::Model& model);
 
-/// Inlines these functions, notes in each of their nodes the call that it comes from (onnx::call_note), and infers
-/// types and shapes. Throws Error if a function cannot be inlined, as with incompatible opsets.
+/// Inlines the calls of these functions, stores in the metadata of each inlined node (onnx::call_note) the call from
+/// which it comes, and infers types and shapes. Throws Error if a function cannot be inlined, for example because of
+/// its opset.
 void inline_bodies(onnx::Model& model, const std::set<onnx::FunctionKey>& functions);
 
 }  // namespace graft::inspect

@@ -12,8 +12,8 @@
 namespace graft::inspect {
 namespace {
 
-/// Adds a step for the operator with most nodes out of those that no loaded library has and that have a node which
-/// `can_define` accepts. Its command shows the pattern for the other operators.
+/// Adds a step `write` for the missing operator that has most nodes, of those with a node for which `can_define`
+/// returns true. Only one step is added; its command is an example for the other operators.
 void add_operator_to_write(const std::vector<NodeSupport>& nodes, const CanDefine& can_define,
                            std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;

@@ -12,13 +12,14 @@ namespace graft::inspect {
 
 using report::NextStep;
 
-/// Returns whether `graft new` writes an operator for the node of this name.
+/// A function that returns whether `graft new` can write an operator from the node of this name.
 using CanDefine = std::function<bool(const std::string& node)>;
 
-/// Returns the steps in the order in which they are to be run. A model that must be converted first, or that is not
-/// known to run, gets no step `build`. A model that is already converted (`is_converted`), or that TensorRT built
-/// unchanged (`is_built`), gets no step `convert`. Before a step `build`, a step `fuse` says that a conversion fuses
-/// `fused` nodes. A step `write` needs a node that `can_define` accepts; null accepts all.
+/// Returns the next steps for the user, in the order in which to run them. There is no step `build` if the model must
+/// be converted first or is not known to run, and no step `convert` if the model is converted already (`is_converted`)
+/// or TensorRT built it unchanged (`is_built`). If `fused` is not 0, a step `fuse` before `build` says that a
+/// conversion would fuse this number of nodes. A step `write` requires a node for which `can_define` returns true; null
+/// accepts all nodes.
 [[nodiscard]] std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_converted,
                                                bool is_built = false, std::size_t fused = 0,
                                                const CanDefine& can_define = nullptr);

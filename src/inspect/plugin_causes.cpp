@@ -29,7 +29,7 @@ constexpr std::string_view namespace_attribute = "plugin_namespace";
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Returns where `word` stands in `text` without being a part of a longer word, or npos.
+/// Returns the position of `word` in `text` where no letter, digit or underscore precedes or follows it, or npos.
 std::size_t find_word(std::string_view text, std::string_view word) {
   const auto lengthens = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -77,7 +77,7 @@ MeantPlugin plugin_of(const json& creator) {
       .name = text_of(creator, "name"), .version = text_of(creator, "version"), .space = text_of(creator, "namespace")};
 }
 
-/// Returns the different values of a field of the creators, quoted: "'1'" or "'1', '2' or '3'".
+/// Returns the distinct values of the field `field` in the creators as text: "'1'" or "'1', '2' or '3'".
 std::string one_of(const std::vector<const json*>& creators, const char* field) {
   std::vector<std::string> strings;
   for (const json* creator : creators) {
@@ -98,7 +98,7 @@ std::string name_the_library(std::string_view too) {
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
 
-/// Returns whether a plugin is one of a loaded library, and not TensorRT's own.
+/// Returns whether any of the creators comes from a loaded library and not from TensorRT itself.
 bool is_any_of_library(const json& creators) {
   return std::any_of(creators.begin(), creators.end(),
                      [](const json& creator) { return !text_of(creator, "library").empty(); });
@@ -165,7 +165,8 @@ PluginCause wrong_namespace(const onnx::Node& node, const std::vector<const json
       plugin_of(*fitting.back())};
 }
 
-/// Returns the cause if plugin_version or plugin_namespace is not a string: the parser ignores such an attribute.
+/// Returns the cause if the attribute plugin_version or plugin_namespace exists and is not a string, so that the parser
+/// ignores it; otherwise nothing.
 std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
   for (const std::string_view name : {version_attribute, namespace_attribute}) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
@@ -177,7 +178,8 @@ std::optional<PluginCause> attribute_of_wrong_type(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Returns the group of a field's type. The parser converts types within a group into each other.
+/// Returns the group of a plugin field type: "text", "number", "integer", or "" for any. The parser converts attributes
+/// between the types of a group.
 std::string_view family_of_field(std::string_view type) {
   if (type == "char") return "text";
   if (type == "dims" || type == "unknown") return "";
@@ -240,8 +242,8 @@ FieldReport compare_fields(const onnx::Node& node, const json& creator) {
   return report;
 }
 
-/// The part of a node that made a creator refuse it. What the plugin printed counts most, because it names a field.
-/// A missing or unknown field is weak evidence, because many fields have a default.
+/// The most likely error in the attributes of a node that made a creator refuse it. A field that the plugin names in
+/// its output counts most; a missing or unknown field is weak evidence, because many fields have a default.
 enum class FieldFault : std::uint8_t { type, value, missing, name };
 
 FieldFault fault_of(const FieldReport& fields, const std::string& printed) {
@@ -301,7 +303,7 @@ PluginCause fault_in_fields(const FieldReport& fields, const std::string& who, c
                           : "see the plugin's output for the reason"};
 }
 
-/// Returns the cause if the creator was found and returned no plugin.
+/// Returns the cause if the creator was found but returned no plugin. `printed` is what the plugin printed.
 PluginCause refused_by_creator(const onnx::Node& node, const json& creator, const std::string& printed) {
   const FieldReport fields = compare_fields(node, creator);
   PluginCause cause = fault_in_fields(fields, describe_creator(creator), printed);
@@ -312,7 +314,7 @@ PluginCause refused_by_creator(const onnx::Node& node, const json& creator, cons
   return cause;
 }
 
-/// Returns a description such as "3 inputs (f32, f32, i64)".
+/// Returns the number and types of a node's inputs as text: "3 inputs (f32, f32, i64)".
 std::string inputs_text(const onnx::Node& node) {
   std::vector<std::string> types;
   for (const onnx::Value* input : node.inputs) {
@@ -329,7 +331,7 @@ PluginCause of_the_older_generation(const json& creator) {
       "use a version of the library with IPluginV3 plugins, or a release of TensorRT that supports IPluginV2 (10.x)"};
 }
 
-/// Returns a list such as "f32[1, 3, 8, 8], i64[2]".
+/// Returns the types and shapes of tensors as text: "f32[1, 3, 8, 8], i64[2]".
 std::string tensors_text(const std::vector<onnx::Value*>& values) {
   std::vector<std::string> strings;
   for (const onnx::Value* value : values) {

@@ -23,40 +23,43 @@ struct PluginCause {
   std::optional<MeantPlugin> meant = {};  ///< The registered plugin that the node probably means.
 };
 
-/// Returns the cause of a refusal by the parser, or nothing if the refusal has nothing to do with plugins. `error` is
-/// one error of the parser, `creators` are all registered plugin creators, and `printed` is what the process printed
-/// while it created the plugin.
+/// Returns the cause if the parser refused a node because of its plugin, or nothing if the refusal has another reason.
+/// `error` is one error of the parser, `creators` are all registered plugin creators, and `printed` is what the process
+/// printed while it created the plugin.
 [[nodiscard]] std::optional<PluginCause> cause_of_refusal(const onnx::Node& node, const nlohmann::json& error,
                                                           const nlohmann::json& creators, const std::string& printed);
 
-/// Returns why the parser finds no plugin for a node, or nothing if a creator fits. Does not call TensorRT.
+/// Returns why TensorRT's parser would find no plugin for a node among `creators`, or nothing if it would find one.
+/// Does not call TensorRT.
 [[nodiscard]] std::optional<PluginCause> failed_look_up(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Return the cause for a plugin that ended TensorRT's process, that did not return in time, and that TensorRT could
-/// not build. `words` are TensorRT's messages.
+/// Returns the cause for a plugin during which TensorRT's process crashed. The next two functions return it for a
+/// plugin that did not return within the time limit and for one that TensorRT could not build. `words` are TensorRT's
+/// messages.
 [[nodiscard]] PluginCause cause_of_crash(const nlohmann::json& creator);
 [[nodiscard]] PluginCause cause_of_hang(const nlohmann::json& creator);
 [[nodiscard]] PluginCause cause_of_failed_build(const onnx::Node& node, const nlohmann::json& creator,
                                                 const std::string& words);
 
-/// Returns the cause for a plugin in a branch or the body of `outer` (If, Loop or Scan), which TensorRT does not build
-/// although it builds the branch or the body as a model of its own.
+/// Returns the cause for a plugin inside `outer` (If, Loop or Scan) that TensorRT does not build there, although it
+/// builds the branch or body as a separate model. `words` are TensorRT's messages.
 [[nodiscard]] PluginCause cause_in_body(const onnx::Node& outer, const nlohmann::json& creator,
                                         const std::string& words);
 
-/// Returns the cause if a node of a custom domain has the name of an operator of ONNX: the parser compares only the
-/// name.
+/// Returns the cause if a node of a custom domain has the name of an ONNX operator, so that the parser, which ignores
+/// the domain, takes it for that operator. Otherwise returns nothing.
 [[nodiscard]] std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Returns attributes of a node that the plugin does not have as fields, or has as fields of another type; nothing if
-/// all of them fit. TensorRT creates the plugin in spite of such attributes.
+/// Returns the cause if a node has attributes for which the plugin has no field or a field of another type, although
+/// TensorRT creates the plugin. Returns nothing if all attributes match fields.
 [[nodiscard]] std::optional<PluginCause> wrong_fields(const onnx::Node& node, const nlohmann::json& creator);
 
-/// Returns the creator that the parser selects for a node, by name, version and namespace. The namespace is
-/// plugin_namespace, or else the node's domain. Returns null if no creator fits.
+/// Returns the creator in `creators` that the parser selects for a node by name, version and namespace (the attribute
+/// plugin_namespace or, if it is absent, the node's domain), or null if none matches.
 [[nodiscard]] const nlohmann::json* creator_of(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Returns a description such as "FixtureIdentity 1 of namespace fixture, from libfixture.so".
+/// Returns the name, version, namespace and library of a creator as text: "FixtureIdentity 1 of namespace fixture, from
+/// libfixture.so".
 [[nodiscard]] std::string describe_creator(const nlohmann::json& creator);
 
 }  // namespace graft::inspect

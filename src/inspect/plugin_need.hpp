@@ -8,10 +8,10 @@
 
 namespace graft::inspect {
 
-/// Returns a description of the first node that a release is not known to run without a plugin: an operator that has no
-/// function in the model, an operator of ONNX that a plugin of Graft computes, or a node in the function of an
-/// operator. Returns an empty string if a build without plugins runs every node, because TensorRT can build the
-/// operators from their functions.
+/// Returns a description of the first node that a release is not known to run without a plugin: a custom operator
+/// without a function in the model, a standard operator that one of Graft's plugins computes, or such a node inside a
+/// function. Returns the error message if the functions of the model cannot be inlined, and an empty string if the
+/// model can be built without plugins.
 [[nodiscard]] std::string find_plugin_need(const onnx::Model& model, const Release& release);
 
 }  // namespace graft::inspect

@@ -95,7 +95,8 @@ std::vector<Finding> TensorRTProbe::ask_inside(const onnx::Node& node, std::size
   return findings;
 }
 
-/// Returns a node in a branch or a body, at any depth, as a model of its own; nothing if that is not possible.
+/// Returns a separate model of the node `inside`, which is in a branch or body of `outer` at any depth, or nothing if
+/// it cannot be extracted.
 std::optional<onnx::Model> TensorRTProbe::alone(const onnx::Node& outer, const onnx::Node& inside) const {
   const std::vector<onnx::Graph*> subgraphs = outer.subgraphs();
   for (std::size_t i = 0; i < subgraphs.size(); ++i) {

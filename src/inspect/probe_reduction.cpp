@@ -38,8 +38,8 @@ std::array<TensorRTProbe::Nodes, 2> TensorRTProbe::halves_of(const Nodes& nodes)
   return {Nodes(nodes.begin(), middle), Nodes(middle, nodes.end())};
 }
 
-/// Returns the nodes that TensorRT names, the longest names first because a name may be a part of another, and then the
-/// plugins.
+/// Returns the nodes that may have caused a failure: those whose names occur in TensorRT's messages, longer names first
+/// because a name may contain another, and then the plugins.
 TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& answer) const {
   std::string text;
   for (const json& message : answer.value("messages", json::array())) text += message.value("message", "") + "\n";
@@ -59,9 +59,9 @@ TensorRTProbe::Nodes TensorRTProbe::suspects(const Nodes& nodes, const json& ans
   return suspected;
 }
 
-/// Each trial that hangs takes the whole time limit. After a hang with a single suspect, the other nodes are therefore
-/// tried without it: the suspect is the cause if they are accepted. Otherwise each suspect is tried alone, after a hang
-/// also those that follow the first cause.
+/// Returns findings on suspected nodes that fail alone. Stops at the first such node, except after a hang. After a hang
+/// with one suspect, the other nodes are tried without it first: if they are accepted, the suspect is the cause. This
+/// saves time, because each trial that hangs takes the whole time limit.
 std::vector<Finding> TensorRTProbe::find_suspects(Judge level, const Nodes& nodes, const Trial& whole) {
   if (nodes.size() == 1) return {finding_of(nodes, whole)};
   const Nodes suspected = suspects(nodes, whole.answer);

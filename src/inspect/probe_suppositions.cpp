@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns the element type of a name that the engine driver uses, which is Graft's name of the type.
+/// Returns the element type that the engine driver calls `name` ("f32", "bool" ...), or nothing for an unknown name.
 std::optional<onnx::ElementType> element_type_named(std::string_view name) {
   for (const onnx::ElementType type :
        {onnx::ElementType::f32, onnx::ElementType::f16, onnx::ElementType::bf16, onnx::ElementType::i8,
@@ -73,8 +73,8 @@ std::string TensorRTProbe::suppose_outputs_of(const onnx::Node& node) {
                      type_text(**like));
 }
 
-/// Parses the node as the plugin that was meant and copies the types of its outputs. Returns a description of what was
-/// assumed; empty if nothing was learned.
+/// Parses a node under the name and version of the plugin that the user probably meant, and copies the types and shapes
+/// of its outputs. Returns a description of this assumption, or an empty string if nothing was learned.
 std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   const auto meant = meant_.find(&node);
   if (meant == meant_.end() || trials_.is_spent()) return {};
@@ -93,7 +93,8 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   return fmt::format("'{}' is the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
-/// Marks a node as not_asked if it needs, for sizes, the output of a failing node or of a node that is not_asked.
+/// Marks nodes as not_asked that compute sizes from the output of a failing node or of a node that is not_asked,
+/// because they cannot be probed.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const onnx::Node* node : nodes_) {
@@ -112,8 +113,8 @@ void TensorRTProbe::set_aside() {
   }
 }
 
-/// Copies the types of third-party plugin outputs, which Graft cannot infer and without which no part could begin after
-/// such a plugin.
+/// Copies the types and shapes of plugin outputs that TensorRT reported, and infers types again. Graft cannot infer
+/// them for third-party plugins, and without them no part that begins after a plugin could be extracted.
 void TensorRTProbe::learn_types_of_plugins() {
   bool any = false;
   for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;

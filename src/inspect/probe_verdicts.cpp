@@ -36,16 +36,17 @@ bool has_own_operators(const onnx::Model& model) {
   return found;
 }
 
-/// Returns whether a node has a name that is in Graft's library or close to one, even if the node is not Graft's.
+/// Returns whether the operator type of any node equals, or differs by a typing error from, an operator of Graft or a
+/// plugin that Graft replaces.
 bool has_own_names(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node([&](const onnx::Node& node) { found = found || nearest_own_operator(node.op_type); });
   return found;
 }
 
-/// Returns the plugin libraries to load: `named`, the libraries of --operators, Graft's own library if it exists and
-/// the model needs it, and Graft's library of stand-ins if it exists and a node has the name of an operator of Graft or
-/// of a stand-in, or one close to it.
+/// Returns the plugin libraries to load: `named`; the loaded operator libraries that have plugins; Graft's own library
+/// if it exists and the model may need it; and libgraft_stand_ins.so if it exists and a node has, or nearly has, the
+/// name of an operator of Graft or of a plugin in that library.
 std::vector<std::string> libraries_for(const onnx::Model& model, const std::vector<std::string>& named) {
   std::vector<std::string> libraries = named;
   const engine::PluginLibrary own = engine::own_plugin_library();
@@ -78,14 +79,15 @@ void name_all_nodes(onnx::Model& model) {
   });
 }
 
-/// Returns whether a plugin library has the operator. A library of operators that was built without CUDA has no
-/// plugins, so that TensorRT gets the functions of its operators.
+/// Returns whether a plugin exists for an operator. A library of operators that was built without CUDA has no plugins;
+/// TensorRT then builds the functions of its operators.
 bool has_plugin(const OperatorType& type) {
   const OperatorLibrary* library = library_of(type);
   return library == nullptr || has_plugins(*library);
 }
 
-/// Returns the model as TensorRT gets it.
+/// Returns the copy of the model that is sent to TensorRT: with unique node names and, if `with_plugins`, without the
+/// functions of operators that have a plugin.
 onnx::Model model_to_ask(const onnx::Model& model, bool with_plugins) {
   onnx::Model asked = model.clone();
   if (with_plugins) {
@@ -106,7 +108,8 @@ std::string sentence(const std::string& first, const std::string& second) {
   return first.empty() || second.empty() ? first + second : first + "; " + second;
 }
 
-/// Returns advice on a part that TensorRT does not accept, where no better advice is known.
+/// Returns the advice on a node that TensorRT does not accept, if there is no more specific advice. `words` are
+/// TensorRT's messages.
 std::string general_advice(const onnx::Node& node, Outcome outcome, const std::string& words) {
   if (words.find("CUDA driver version is insufficient") != std::string::npos) {
     return "TensorRT calls CUDA when it creates the layer of this node: run the command on a machine with a GPU";
@@ -119,8 +122,8 @@ std::string general_advice(const onnx::Node& node, Outcome outcome, const std::s
       setting_name(Setting::reduce));
 }
 
-/// Returns whether `layer` is the name of the layer that TensorRT created for `node`: the name of the node, to which
-/// TensorRT appends _0, _1 ... if that name is taken.
+/// Returns whether `layer` is the name of the layer that TensorRT created for `node`: the node's name, or "node_of_"
+/// and the name of its first output, possibly with _0, _1 ... appended.
 bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   std::string_view rest = layer;
   if (!node.name.empty()) {
@@ -134,7 +137,8 @@ bool is_layer_of(const std::string& layer, const onnx::Node& node) {
   return rest.empty() || (rest.front() == '_' && rest.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-/// Returns the plugin layer that TensorRT created for a node or for one in its function, or null.
+/// Returns the driver's data on the plugin layer that TensorRT created for a node or for a node in its function, or
+/// null if TensorRT created no plugin layer for it.
 const json* plugin_layer(const onnx::Model& model, const ProbeReport& report, const onnx::Node& node) {
   const auto of = [&](const onnx::Node& maker) -> const json* {
     for (const auto& [layer, plugin] : report.plugins) {
@@ -171,7 +175,7 @@ struct Placed {
   const onnx::Node* outer = nullptr;
 };
 
-/// The results of probing TensorRT, and the nodes to which they apply.
+/// The results of probing TensorRT with a model, and the nodes and verdicts to which they belong.
 struct Answers {
   const onnx::Model& asked;
   const std::vector<Placed>& placed;  ///< The nodes with a verdict, in the order of the verdicts.
@@ -181,14 +185,16 @@ struct Answers {
   const std::map<const onnx::Node*, const NodeSupport*>& verdicts;
   std::string tensorrt;  ///< The title of the TensorRT that was run.
 
-  /// Describes a node as it is in the user's model, in which operators of ONNX are not yet replaced with plugins.
+  /// Returns a description of a node as it is in the user's model. In the probed model, ONNX operators may have been
+  /// replaced by plugins.
   [[nodiscard]] std::string describe(const onnx::Node& node) const {
     const auto verdict = verdicts.find(&node);
     return verdict == verdicts.end() ? onnx::describe(node) : onnx::describe(verdict->second->node);
   }
 };
 
-/// Returns a clause such as ", as it does for the similar node 'top_1' (TopK)".
+/// Returns a clause such as ", as it does for the similar node 'top_1' (TopK)" if another node was probed in place of
+/// this one; otherwise an empty string.
 std::string alike_text(const Finding& finding) {
   return finding.as == nullptr ? "" : fmt::format(", as it does for the similar {}", onnx::describe(*finding.as));
 }
@@ -228,8 +234,8 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   verdict.support = verdict_of(finding.outcome);
 }
 
-/// Corrects the verdict on a node that could not be probed. It becomes not_asked, unless the rule found that the node
-/// is lowered or that nothing, including the loaded plugins, runs it.
+/// Changes the verdict on a node that could not be probed to not_asked, with the reason `why`. The verdict stays if
+/// rules found that the node is lowered, or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeSupport& verdict) {
   const std::string reason = "TensorRT gave no verdict on the node: " + why;
@@ -259,7 +265,8 @@ void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budg
                        : "fix the node that does not run, and run the command again";
 }
 
-/// Adds a warning if TensorRT takes a node of a custom domain for the operator of ONNX that has the same name.
+/// Changes the cause, reason and advice of a verdict if TensorRT takes a node of a custom domain for the ONNX operator
+/// of the same name.
 void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   if (answers.asked.find_function(node) != nullptr) return;
   const auto taken = taken_for_onnx(node, answers.creators);
@@ -269,8 +276,8 @@ void warn_of_name(const onnx::Node& node, const Answers& answers, NodeSupport& v
   verdict.advice = taken->advice;
 }
 
-/// Corrects the verdict on a node that TensorRT accepts: it is native, or the plugin that runs it is named. The verdict
-/// on a node with a fault stays, because ONNX does not define what such a node computes.
+/// Changes the verdict on a node that TensorRT accepts to native or to the plugin that runs it. The verdict on an
+/// invalid node stays, because ONNX does not define what such a node computes.
 void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict) {
   verdict.judge = answers.level;
   if (verdict.cause == report::library_missing) verdict.cause.clear();
@@ -327,8 +334,9 @@ void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict
   }
 }
 
-/// Returns the finding on a node in a sub-graph or on the node `outer` that holds it, or the finding that kept the node
-/// from being probed, or null.
+/// Returns the finding that decides the verdict on a node: for `outer`, a node of the main graph, the worst of its
+/// findings `of_outer`; for a node inside it, the finding on the node or on a node that contains it, or one that
+/// prevented probing it. Returns null if no finding applies.
 const Finding* finding_on(const onnx::Node& node, const std::vector<const Finding*>& of_outer,
                           const onnx::Node& outer) {
   if (&node == &outer) {
@@ -363,7 +371,8 @@ std::vector<Placed> placed_nodes(const onnx::Model& model) {
   return ordered;
 }
 
-/// Appends to the reason the names of the other nodes inside this node that do not run.
+/// Appends to the verdict's reason the names of the other failing nodes inside this node. `told` is the finding that
+/// the reason describes already.
 void count_others(const std::vector<const Finding*>& findings, const Finding* told, NodeSupport& verdict) {
   if (findings.size() < 2) return;
   std::vector<std::string> names;
@@ -373,7 +382,8 @@ void count_others(const std::vector<const Finding*>& findings, const Finding* to
   if (!names.empty()) verdict.reason += fmt::format("; other nodes inside it do not run: {}", fmt::join(names, ", "));
 }
 
-/// Returns a clause on the first output of the node that differs from the one that ONNX defines, or an empty string.
+/// Returns a clause on the first output of the node whose shape or type in TensorRT differs from ONNX's, or an empty
+/// string.
 std::string difference_in(const onnx::Node& node, const ProbeReport& report) {
   for (const onnx::Value* output : node.outputs) {
     const auto found = output == nullptr ? report.different.end() : report.different.find(output->name);
@@ -421,7 +431,7 @@ void correct(const Answers& answers, std::vector<NodeSupport>& nodes) {
   }
 }
 
-/// A finding, and the findings on alike nodes that were not probed.
+/// A finding on a node that was probed, and the findings on similar nodes that were not probed themselves.
 struct Failure {
   const Finding* finding = nullptr;
   std::vector<const Finding*> alike;
@@ -431,7 +441,7 @@ const onnx::Node& failing_node(const Finding& finding) {
   return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
 }
 
-/// Returns the failures, the worst first.
+/// Returns the failures of a report, the worst first, in the order of verdict_of().
 std::vector<Failure> failures_of(const ProbeReport& report) {
   std::vector<Failure> failures;
   for (const Finding& finding : report.findings) {
@@ -449,7 +459,8 @@ std::vector<Failure> failures_of(const ProbeReport& report) {
   return failures;
 }
 
-/// Returns the file name for a number: smallest.onnx, smallest.2.onnx, smallest.3.onnx ...
+/// Returns the file name for the failing part number `number`, counted from 1: smallest.onnx, smallest.2.onnx,
+/// smallest.3.onnx ...
 std::string numbered(const std::string& file, std::size_t number) {
   if (number == 1) return file;
   const std::filesystem::path path(file);
@@ -478,8 +489,8 @@ FailingPart write_part(const TensorRTProbe& probe, const Failure& failure, const
   return written;
 }
 
-/// Writes the smallest part of each failure: the worst part to `file`, the other parts to numbered files in the same
-/// folder.
+/// Writes the smallest failing model of each failure, up to a maximum number, to `file` and numbered files next to it,
+/// and lists them in `answer`.
 void reduce(const TensorRTProbe& probe, const ProbeReport& report, const SizeRanges& ranges, const std::string& file,
             ProbeSummary& answer) {
   const std::vector<Failure> failures = failures_of(report);
@@ -506,8 +517,9 @@ Support verdict_of(Outcome outcome) {
 
 namespace {
 
-/// Calls `start`. If an automatic probe, for which no TensorRT was named, finds none that starts, throws NoTensorRT. A
-/// plugin library that does not load is an error of any probe: `graft build` would load it too.
+/// Calls `start` and returns its result. If the probe is automatic, no TensorRT was named, and none is found or starts,
+/// throws NoTensorRT. A plugin library that does not load is an error in every case, because `graft build` would load
+/// it too.
 template <class Start>
 auto translate_missing_tensorrt(const ProbeOptions& options, Start&& start) {
   const bool may_be_missing = options.is_automatic && options.trials.tensorrt == "auto";

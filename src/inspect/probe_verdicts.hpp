@@ -22,8 +22,8 @@ using report::ProbeSummary;
 
 struct ProbeOptions {
   Judge level = Judge::rule;  ///< Any value but `automatic`.
-  /// Whether the builder gets the whole model first, with suggested sizes for inputs without given sizes. A model that
-  /// the budget does not allow to build is then judged by the parser and the rules.
+  /// Whether to build the whole model first, with suggested sizes for inputs without given sizes. If the budget does
+  /// not suffice to build the model, the parser and the rules judge it.
   bool is_automatic = false;
   bool searches = true;  ///< Whether an automatic probe searches a model that does not build for the failing nodes.
   bool plugins = true;   ///< Whether Graft's plugins may be used; false matches `graft build --plugins never`.
@@ -34,20 +34,21 @@ struct ProbeOptions {
 
 [[nodiscard]] Support verdict_of(Outcome outcome);
 
-/// Thrown by an automatic probe, for which no TensorRT was named, if it finds none, or none that starts.
+/// Thrown by an automatic probe for which no TensorRT was named if no TensorRT is found, or none that starts.
 struct NoTensorRT {
   std::string why;
 };
 
-/// Starts the process of TensorRT for `probe_verdicts`, and does not wait for it. Throws NoTensorRT if an automatic
-/// probe finds none, and Error (missing_tool) if another probe finds none, or if the TensorRT that was named is
-/// missing.
+/// Starts a process that loads TensorRT, for `probe_verdicts`, and returns without waiting for it. If no TensorRT is
+/// found, throws NoTensorRT in an automatic probe and Error (missing_tool) in any other; also throws Error
+/// (missing_tool) if the TensorRT that the user named is missing.
 [[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
                                                            std::function<bool()> should_stop);
 
-/// Probes TensorRT with a model, corrects the verdicts, and writes the smallest parts. `nodes` is the result of
-/// judge_nodes for the same model. Throws EngineError or NoTensorRT if TensorRT does not start, Error for shapes that
-/// do not fit the model, and Interrupted if the process was stopped.
+/// Probes TensorRT with a model, changes the verdicts in `nodes` accordingly, and writes the smallest failing parts if
+/// the options request it. `nodes` must be the result of judge_nodes for the same model. Throws EngineError or
+/// NoTensorRT if TensorRT does not start, Error for shapes that do not fit the model, and Interrupted if the process
+/// was stopped.
 [[nodiscard]] ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
                                           const TrialCallbacks& callbacks, std::vector<NodeSupport>& nodes);
 

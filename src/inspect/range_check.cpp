@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 3> point_names{"minimum", "optimum", "max
   throw Error(fmt::format("{} {}: {}\n{}", setting_name(Setting::shape_ranges), option, fault, remedy));
 }
 
-/// Returns whether TensorRT may read the numbers as the values of the input instead of its shape: there has to be one
-/// for each element.
+/// Returns whether `count` numbers may be the elements of an input instead of its shape: the input has integers, rank 0
+/// or 1, and may have `count` elements.
 bool may_be_values(const onnx::Value& input, std::size_t count) {
   if (!input.type || !onnx::is_integer(*input.type)) return false;
   if (!input.shape) return true;

@@ -152,7 +152,7 @@ bool SizeRanges::differs_from(const SizeRanges& other, const onnx::Model& part) 
   });
 }
 
-/// A symbol has one size, even if no range was given for it, so that sizes computed from it, such as 4 * n, agree.
+/// Sizes that are computed from the same symbol, such as 4 * n, use the same value of it, even if no range was given.
 std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // the range of a size that depends on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // the sizes of each input

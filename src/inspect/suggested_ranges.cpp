@@ -27,7 +27,7 @@ using Sizes = std::vector<std::int64_t>;
 using Points = std::array<Sizes, 3>;
 using InputSizes = std::map<std::string, Sizes>;
 
-/// The ranges of dynamic dimensions.
+/// The ranges to use for dynamic dimensions, by the kind of the dimension.
 struct SizePlan {
   Range batch;     ///< The first dimension.
   Range sequence;  ///< Dimensions after the first, of inputs with at most three dimensions.
@@ -44,7 +44,8 @@ constexpr std::array<SizePlan, 5> size_plans{{
 
 bool is_dynamic(const onnx::Value& input) { return input.shape && !onnx::has_known_sizes(*input.shape); }
 
-/// Returns whether a constant index of a Gather, a GatherElements or a GatherND lies outside of the data.
+/// Returns whether a constant index of a Gather, GatherElements or GatherND lies outside the data. Returns false if
+/// indices or sizes are unknown.
 bool reads_outside(const onnx::Node& node) {
   constexpr std::size_t most_indices = 4096;
   const onnx::Value* indices = node.input(1);
@@ -65,7 +66,7 @@ bool reads_outside(const onnx::Node& node) {
   return false;
 }
 
-/// Returns whether the constant sizes of a Split's parts do not add up to the size of the data.
+/// Returns whether the constant sizes of a Split's outputs do not add up to the known size of its input.
 bool splits_another_size(const onnx::Node& node) {
   std::optional<Sizes> parts = node.ints("split");
   if (const onnx::Value* computed = node.input(1); computed != nullptr) {
@@ -76,8 +77,8 @@ bool splits_another_size(const onnx::Node& node) {
   return parts && size && std::accumulate(parts->begin(), parts->end(), std::int64_t{0}) != *size;
 }
 
-/// Returns whether a node outside of branches and bodies cannot be computed from tensors of these sizes, which shape
-/// inference does not check.
+/// Returns whether a node of the main graph contradicts the inferred sizes in a way that shape inference does not check
+/// (splits_another_size, reads_outside).
 bool has_other_sizes_than_constants(const onnx::Model& model) {
   const auto& nodes = model.graph().nodes();
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
@@ -86,12 +87,14 @@ bool has_other_sizes_than_constants(const onnx::Model& model) {
   });
 }
 
-/// Runs shape inference of a model at given input sizes, once for each combination of sizes.
+/// Checks whether a model is valid at given input sizes. The results are kept, because each check infers the shapes of
+/// the whole model.
 class SizeChecker {
  public:
   explicit SizeChecker(const onnx::Model& model) : model_(model) {}
 
-  /// Returns whether shape inference, and the constants that nodes read, find no fault at these sizes.
+  /// Returns whether shape inference, and the checks of constants that nodes read, find no contradiction at these input
+  /// sizes.
   bool can_compute(const InputSizes& sizes) {
     const auto [found, is_new] = answers_.try_emplace(sizes, true);
     if (!is_new) return found->second;
@@ -107,7 +110,7 @@ class SizeChecker {
     return found->second;
   }
 
-  /// Returns whether another combination may be tried. Each combination costs an inference of the whole model.
+  /// Returns whether the maximum number of checks is not reached yet.
   [[nodiscard]] bool has_budget() const {
     constexpr std::size_t most = 120;
     return answers_.size() < most;
@@ -118,7 +121,7 @@ class SizeChecker {
   std::map<InputSizes, bool> answers_;
 };
 
-/// The dynamic dimensions of a model's inputs, each with the size that it has in a plan.
+/// The dynamic dimensions of a model's inputs, by symbol. Assigns sizes from a plan to them.
 class DynamicSizes {
  public:
   explicit DynamicSizes(const onnx::Model& model) : model_(model) {
@@ -138,8 +141,8 @@ class DynamicSizes {
     std::map<std::string, Points> points;  ///< The points of each input.
     bool is_computable = false;            ///< Whether shape inference accepts the optimum sizes.
   };
-  /// Returns the points of each input, adapted from a plan until shape inference accepts them. If it accepts no optimum
-  /// sizes, returns the points of the plan without changes.
+  /// Returns the minimum, optimum and maximum sizes of each input: those of the plan, changed until shape inference
+  /// accepts them. If no optimum sizes are accepted, returns those of the plan unchanged.
   Fit fit(const SizePlan& plan, SizeChecker& checker) const {
     std::map<std::string, Range, std::less<>> ranges = ranges_of(plan, {});
     if (!find_usual_sizes(plan, checker, ranges)) return {points_of(ranges_of(plan, {})), false};
@@ -155,15 +158,16 @@ class DynamicSizes {
   };
   using Ranges = std::map<std::string, Range, std::less<>>;
 
-  /// Returns the name of a symbol, or the input and axis of a dimension without a name.
+  /// Returns the key of a dynamic dimension: its symbol or, for a dimension without a name, the input's name and the
+  /// axis.
   static std::string key_of(const onnx::Value& input, std::size_t axis) {
     const Dim& dim = (*input.shape)[axis];
     const bool has_name = dim.kind() == Dim::Kind::symbol && !onnx::is_unknown(dim);
     return has_name ? dim.name() : fmt::format("{}\n{}", input.name, axis);
   }
 
-  /// Returns the ranges of a plan. The first dimensions named in `no_batch` get the range of dimensions after the
-  /// first.
+  /// Returns the range of each dynamic dimension according to a plan. First dimensions are batches, except those in
+  /// `no_batch`, which get the range of other dimensions.
   [[nodiscard]] Ranges ranges_of(const SizePlan& plan, const std::set<std::string>& no_batch) const {
     Ranges ranges;
     for (const auto& [key, dimension] : dimensions_) {
@@ -201,9 +205,9 @@ class DynamicSizes {
     return points;
   }
 
-  /// Searches optimum sizes that shape inference accepts: the sizes of the plan; the sizes of the plan with some first
-  /// dimensions not as a batch, because an input of rank 1 may be as long as a sequence; then other sizes that networks
-  /// are trained with. Returns whether some were found, and sets `ranges` to them.
+  /// Searches optimum sizes that shape inference accepts, stores them in `ranges` and returns whether it found any.
+  /// Tries the sizes of the plan; then the plan with some first dimensions not treated as batches, because an input of
+  /// rank 1 may be as long as a sequence; then other sizes with which networks are commonly trained.
   bool find_usual_sizes(const SizePlan& plan, SizeChecker& checker, Ranges& ranges) const {
     const auto fits = [&](Ranges tried) {
       if (!checker.can_compute(sizes_of(tried, 1))) return false;
@@ -237,8 +241,8 @@ class DynamicSizes {
     return false;
   }
 
-  /// Moves the minimum (point 0) or the maximum sizes (point 2) toward the optimum sizes until shape inference accepts
-  /// them.
+  /// Moves the minimum sizes (`point` 0) or the maximum sizes (`point` 2) in `ranges` toward the optimum sizes until
+  /// shape inference accepts them.
   void narrow(SizeChecker& checker, Ranges& ranges, std::size_t point) const {
     const auto narrowed_to = [&](std::int64_t limit, bool has_batch) {
       Ranges narrowed = ranges;
@@ -279,7 +283,8 @@ std::optional<Sizes> constant_sizes(const onnx::Value* value) {
   return value == nullptr || !value->shape ? std::nullopt : onnx::known_sizes(*value->shape);
 }
 
-/// Returns whether TensorRT may compute sizes from the elements of an input.
+/// Returns whether TensorRT can compute sizes from the elements of an input: it has rank 0, or rank 1 and at most 64
+/// elements.
 bool may_be_values(const onnx::Value& input) {
   constexpr std::size_t most = 64;  // TensorRT's limit for the elements of a shape tensor
   const auto sizes = constant_sizes(&input);
@@ -290,7 +295,8 @@ std::size_t count_of(const onnx::Value& input) {
   return input.shape->empty() ? 1 : static_cast<std::size_t>(input.shape->front().value());
 }
 
-/// Derives the values of an input from the nodes that read it.
+/// Computes suggested elements for an input of `count` elements from the nodes that read it. `sizes` are the suggested
+/// sizes of all inputs.
 class ValuesFor {
  public:
   ValuesFor(std::size_t count, const std::map<std::string, Points>& sizes) : count_(count), sizes_(sizes) {}
@@ -318,7 +324,8 @@ class ValuesFor {
     const Sizes sizes(count_, value);
     return {sizes, sizes, sizes};
   }
-  /// Returns the sizes of a node's first input under the plan.
+  /// Returns the minimum, optimum and maximum sizes of a node's input 0, if it is an input of the model or has a fixed
+  /// shape; otherwise nothing.
   [[nodiscard]] std::optional<Points> data_of(const onnx::Node& node) const {
     const onnx::Value* data = node.input(0);
     if (const auto sizes = constant_sizes(data)) return Points{*sizes, *sizes, *sizes};
@@ -392,14 +399,14 @@ class ValuesFor {
   const std::map<std::string, Points>& sizes_;
 };
 
-/// Returns whether a node computes a size from this input of it.
+/// Returns whether the elements of the node's input `index` determine the size of an output.
 bool reads_sizes(const onnx::Node& node, std::size_t index) {
   if (index == 0) return node.is("ConstantOfShape") || node.is("Range");
   if (onnx::is_any_of(node, {"Expand", "OneHot", "Pad", "Reshape", "Split", "Tile", "TopK"})) return index == 1;
   return node.is("Range") || (node.is("Slice") && index <= 2) || (node.is("Resize") && index == 3);
 }
 
-/// Returns whether a node computes a size from the elements of a value, directly or after arithmetic.
+/// Returns whether a node computes a size from the elements of a value, directly or after arithmetic and data movement.
 bool decides_sizes(const onnx::Value& value, int depth = 0) {
   constexpr int deepest = 8;
   if (depth > deepest) return false;

@@ -10,12 +10,12 @@
 
 namespace graft::inspect {
 
-/// A set of ranges, by input.
+/// A set of suggested ranges, by the name of the input.
 using SuggestedRanges = std::map<std::string, SuggestedRange>;
 
-/// Returns the sets of ranges that are worth a build, the most useful first; at least one. A dimension that several
-/// inputs share by name has one size. The values of an input from which sizes are computed follow from the node that
-/// reads it: Reshape, Split, Expand, Slice ...
+/// Returns at least one set of ranges for the inputs of a model to try in builds, the most likely first. A symbol that
+/// several inputs share has one size. For an input from whose elements sizes are computed, the elements are derived
+/// from the node that reads it (Reshape, Split, Expand, Slice ...).
 [[nodiscard]] std::vector<SuggestedRanges> ranges_worth_a_build(const onnx::Model& model);
 
 }  // namespace graft::inspect

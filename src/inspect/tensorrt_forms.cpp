@@ -51,15 +51,15 @@ void add_resize(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// Returns the attribute `name` with one number for each spatial dimension (`count`), or `fallback` in each.
+/// Returns the attribute `name` if it is a list of `count` numbers, otherwise a list of `count` times `fallback`.
 std::vector<std::int64_t> numbers_or(const onnx::Node& node, std::string_view name, std::size_t count,
                                      std::int64_t fallback) {
   const auto numbers = node.ints(name);
   return numbers && numbers->size() == count ? *numbers : std::vector<std::int64_t>(count, fallback);
 }
 
-/// Adds a form if the last window of a pooling with ceil_mode would start after the data and the padding before them.
-/// ONNX Runtime, and ONNX from operator set 22 on, leave that window out; TensorRT's parser does not.
+/// Adds a form if the last window of a pool with ceil_mode starts after the data and the padding before them. ONNX
+/// Runtime, and ONNX from opset 22 on, omit this window; TensorRT's parser does not.
 void add_pooling_past_end(const onnx::Node& node, Forms& forms) {
   const onnx::Value* data = node.input(0);
   const auto kernel = node.ints("kernel_shape");
@@ -88,8 +88,8 @@ void add_pooling_past_end(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// Adds a form if a ConvTranspose has auto_pad and an output_shape that TensorRT does not reach: with auto_pad, the
-/// parser ignores output_shape.
+/// Adds a form if a ConvTranspose has auto_pad together with an output_shape that differs from the size TensorRT
+/// computes: with auto_pad, its parser ignores output_shape.
 void add_conv_transpose(const onnx::Node& node, Forms& forms) {
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
   const auto wanted = node.ints("output_shape");
@@ -131,7 +131,7 @@ void add_lp_pool(const onnx::Node& node, Forms& forms) {
   add_pooling_past_end(node, forms);
 }
 
-/// Adds the forms of an LRN that TensorRT's layer does not accept. ILRNLayer documents the limits.
+/// Adds a form for each attribute of an LRN that is outside the limits in the documentation of TensorRT's ILRNLayer.
 void add_lrn(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t largest_window = 15;
   if (const std::int64_t size = node.int_or("size", 1); size < 1 || size > largest_window || size % 2 == 0) {
@@ -159,7 +159,7 @@ void add_scatter_reduction(const onnx::Node& node, Forms& forms) {
        fmt::format("reduction = {}; TensorRT scatters only without a reduction", node.string_or("reduction", ""))});
 }
 
-/// Adds a form if a ScatterElements has a reduction, or else more indices than data along an axis.
+/// Adds a form if a ScatterElements has a reduction or, without one, more indices than data along an axis.
 void add_scatter_elements(const onnx::Node& node, Forms& forms) {
   add_scatter_reduction(node, forms);
   if (passes::has_reduction(node)) return;
@@ -192,7 +192,8 @@ const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<
   return nullptr;
 }
 
-/// Adds a form if an input that must be a constant is an input of the network.
+/// Adds the form `form` if input `index` of a node is an input of the network, although TensorRT requires a constant.
+/// `what` names the input in the message.
 void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view what, std::string_view form,
                    Forms& forms) {
   const onnx::Value* value = node.input(index);
@@ -247,7 +248,7 @@ void add_quantization(const onnx::Node& node, Forms& forms) {
   forms.push_back({"quantize_zero_point", "its zero point is not zero; TensorRT quantizes symmetrically", symmetric});
 }
 
-/// Returns whether the reverse pass of a bidirectional layer has other activations than the forward pass.
+/// Returns whether a bidirectional recurrent node has different activations in its two directions.
 bool has_other_activations(const onnx::Node& node) {
   const onnx::NodeAttribute* attribute = node.attribute("activations");
   const auto* names = attribute == nullptr ? nullptr : attribute->get<std::vector<std::string>>();
@@ -298,7 +299,7 @@ void add_tensor_scatter(const onnx::Node& node, Forms& forms) {
       {"tensor_scatter_rank", fmt::format("its past_cache has rank {}; TensorRT accepts only rank 4", rank)});
 }
 
-/// Returns the size of the query's heads, or nothing if it is unknown.
+/// Returns the number of elements of each head of an Attention's query, or nothing if it is unknown.
 std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
   const onnx::Value* query = node.input(0);
   const std::int64_t rank = rank_of(query);
@@ -307,12 +308,12 @@ std::optional<std::int64_t> size_of_heads(const onnx::Node& node) {
   return rank == 4 ? width : width / std::max<std::int64_t>(node.int_or("q_num_heads", 1), 1);
 }
 
-/// Returns whether a query has exactly one position.
+/// Returns whether the sequence length of a query is 1.
 bool has_one_query(const onnx::Value& query) {
   return query.shape->size() > 2 && (*query.shape)[query.shape->size() - 2] == Dim(1);
 }
 
-/// Returns why no fused kernel of TensorRT computes an Attention, or an empty string if one does.
+/// Returns a clause that says why TensorRT has no fused kernel for an Attention, or an empty string if it has one.
 std::string missing_kernel(const onnx::Node& node) {
   constexpr std::int64_t largest_head = 256;
   const onnx::Value& query = *node.input(0);
@@ -334,9 +335,8 @@ std::string missing_kernel(const onnx::Node& node) {
 
 bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
 
-/// Adds a form if no fused kernel computes an Attention. From a release on, TensorRT writes an Attention of rank 3 with
-/// plain layers if it has several queries, no mask and one head of keys for each head of queries; without a known size
-/// for each dimension it does not.
+/// Adds a form if TensorRT has no fused kernel for an Attention. Newer releases build an Attention of rank 3 without a
+/// fused kernel if it has several queries, no mask and as many key heads as query heads, but only with fixed sizes.
 void add_attention_kernel(const onnx::Node& node, Forms& forms) {
   const onnx::Value* query = node.input(0);
   if (rank_of(query) < 0) {
@@ -471,7 +471,7 @@ void add_dropout(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// A form with one sentence for every node.
+/// A form that is described by the same sentence for every node. `has` returns whether a node has the form.
 struct PlainForm {
   std::string_view operators;  ///< Separated by spaces.
   bool (*has)(const onnx::Node&);
@@ -525,7 +525,7 @@ constexpr auto plain_forms = std::to_array<PlainForm>({
      "its equation has upper-case letters, which TensorRT's Einsum does not support"},
 });
 
-/// An input that TensorRT accepts only as a constant.
+/// An input of operators that TensorRT accepts only as a constant, and the form of a node in which it is not.
 struct ConstantInput {
   std::string_view operators;  ///< Separated by spaces.
   std::size_t index = 0;
@@ -540,7 +540,8 @@ constexpr auto constant_inputs = std::to_array<ConstantInput>({
     {"Slice", 3, "axes", "slice_axes"},
 });
 
-/// Adds forms whose sentences name parts of the node.
+/// A function that adds forms whose sentences name inputs or attributes of the node, and the operators for which to
+/// call it.
 struct FormsOfOperator {
   std::string_view operators;  ///< Separated by spaces.
   void (*add)(const onnx::Node&, Forms&);

@@ -23,7 +23,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Thrown when nodes that failed build with another set of suggested sizes, from which the search starts again.
+/// Thrown if nodes that failed with one set of suggested sizes build with a later set, so that the search must start
+/// again with that set.
 struct BuildsWithOtherSizes {
   std::size_t suggestion;
 };
@@ -302,8 +303,8 @@ bool TensorRTProbe::is_known_to_fail_inside(const onnx::Node& node) const {
   return is_known_to_fail(node) || find_inside(model_, node, is_known_to_fail) != nullptr;
 }
 
-/// Probes alone the first node of each kind that fails by rule, and each node that contains such a node, so that these
-/// failures need no search.
+/// Probes one node of each kind that rules say fails, and each node that contains such a node, by itself. Their
+/// failures then need not be searched for in builds of many nodes.
 void TensorRTProbe::ask_about_known() {
   std::set<std::string> kinds;
   for (const onnx::Node* node : left()) {
@@ -378,15 +379,15 @@ Finding TensorRTProbe::refusal(const onnx::Node& node, const onnx::Node* inside,
   return finding;
 }
 
-/// Returns what the plugin of a node printed. If the parser found several errors, another plugin may have printed it,
-/// so the node is parsed alone.
+/// Returns what the plugin of a node printed. If `answer` contains several errors, another plugin may have printed the
+/// text, so the node is parsed by itself first.
 std::string TensorRTProbe::printed_of(const onnx::Node& node, const json& answer) {
   const bool is_alone = answer["errors"].size() == 1 || trials_.is_spent();
   return printed_in(is_alone || printed_in(answer).empty() ? answer : trials_.parse(part_of({&node})).answer);
 }
 
-/// Parses the node with other counts of inputs: fewer, or more by repeating the last one. Adds the numbers that the
-/// plugin accepts to the reason.
+/// Parses a node with other numbers of inputs (fewer, or the last input repeated), and appends to the reason the
+/// numbers that the plugin accepts.
 void TensorRTProbe::find_number_of_inputs(const onnx::Node& node, PluginCause& cause) {
   constexpr std::size_t most = 8;
   std::vector<std::size_t> taken;

@@ -13,7 +13,7 @@
 namespace graft::inspect {
 namespace {
 
-/// Returns a number that orders the releases of a flavor.
+/// Returns a number that is larger for later releases of the same flavor.
 constexpr int order(int major, int minor) { return major * 100 + minor; }
 constexpr int no_end = order(99, 99);
 
@@ -24,7 +24,7 @@ struct ReleaseRow {
   std::string_view version;  ///< The version that was measured; for the full TensorRT, the release.
 };
 
-/// A fact about an operator, which holds for releases from `since` on and before `until`.
+/// A fact about an operator, which holds for releases from `since` on and before `until` (numbers of order()).
 struct OperatorRow {
   Flavor flavor;
   std::string_view name;
@@ -75,7 +75,7 @@ const ReleaseRow* row_of(const Release& release) {
   return row == release_rows.end() ? nullptr : row;
 }
 
-/// Returns the title and version of a measured release, such as "TensorRT-RTX 1.5.0.114".
+/// Returns the name and full version of a measured TensorRT-RTX release: "TensorRT-RTX 1.5.0.114".
 std::string asked_version(const Release& release) {
   const ReleaseRow* row = row_of(release);
   return fmt::format("TensorRT-RTX {}", row == nullptr ? "?" : row->version);

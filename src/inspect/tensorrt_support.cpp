@@ -92,7 +92,8 @@ bool handles_text(const onnx::Node& node) {
          std::any_of(node.outputs.begin(), node.outputs.end(), is_text);
 }
 
-/// Returns an input or output that is no tensor: a sequence, an optional, a map or a sparse tensor.
+/// Returns the first input or output of a node that is not a tensor but a sequence, optional, map or sparse tensor, or
+/// null.
 const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
   for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
     for (const onnx::Value* value : *values) {
@@ -102,7 +103,8 @@ const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
   return nullptr;
 }
 
-/// Returns the advice on the first form of a node that the newest measured release refuses and that has one of its own.
+/// Returns the advice of the first form of a node that the newest measured release refuses and that has its own advice;
+/// otherwise nothing.
 std::optional<std::string> advice_on_form(const onnx::Node& node) {
   try {
     for (const Form& form : forms_of(node)) {
@@ -115,7 +117,7 @@ std::optional<std::string> advice_on_form(const onnx::Node& node) {
   }
 }
 
-/// The tensor whose type decides whether a node runs, and the name of that type.
+/// A tensor of a node whose type decides whether TensorRT runs the node, and the name of that type.
 struct MainType {
   const onnx::Value* value = nullptr;
   std::string word;
@@ -133,7 +135,8 @@ bool is_quantized_before(const onnx::Node& node) {
   });
 }
 
-/// Returns the tensor whose type is not among `types`, or nothing if all types are.
+/// Returns the first deciding tensor of a node whose type is not in `types`, a list separated by spaces, or nothing if
+/// all types are in the list.
 std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& fact, std::string_view types) {
   const bool is_random = has_trait(node, onnx::trait::random);
   std::vector<const onnx::Value*> values = {is_random ? node.output() : node.input(fact.port)};
@@ -150,7 +153,8 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
   return std::nullopt;
 }
 
-/// Returns the advice on a node that the newest measured release does not build in its type, and builds in another.
+/// Returns the advice if the newest measured release does not build a node because of a type, but builds the operator
+/// with another type; otherwise nothing.
 std::optional<std::string> advice_on_type(const onnx::Node& node) {
   const OperatorFact fact = operator_fact(newest_measured_release(), node.op_type);
   const std::vector<std::string_view> types = words_of(fact.types);

@@ -10,55 +10,56 @@
 
 namespace graft::inspect {
 
-/// Returns why a release of TensorRT cannot run a node of the standard domain, with the source of the fact, or nothing
-/// if it can or if that is unknown. The rules cover operators that the parser refuses, and forms and types of other
+/// Returns why a release of TensorRT cannot run a node of the default ONNX domain, with the source of the fact, or
+/// nothing if it can or if that is unknown. Covers operators that the parser refuses, and forms and types of other
 /// operators that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
-/// Returns whether a node that refusal_of_tensorrt() refuses is built by the release, which computes it wrongly without
-/// a message.
+/// Returns whether the reason of refusal_of_tensorrt() is a form that the release builds but computes wrongly, without
+/// an error message.
 [[nodiscard]] bool has_wrong_form(const onnx::Node& node, const Release& release);
 
-/// Returns whether the parser of a release has an operator of this name itself, although ONNX has none, as
-/// MultiHeadAttention of com.microsoft. The parser does not look at the domain.
+/// Returns whether the parser of a release supports an operator of this name that ONNX does not define, such as
+/// MultiHeadAttention of com.microsoft. The parser ignores the domain.
 [[nodiscard]] bool parses_beyond_onnx(const onnx::Node& node, const Release& release);
 
-/// A computation that a release accepts and does wrongly without a message.
+/// A form of a node that a release accepts but computes wrongly, without an error message.
 struct Danger {
   std::string reason;  ///< Includes the source of the fact.
   std::string advice;
 };
 
-/// Returns what a release was reported, or measured, to compute wrongly in a node that it accepts; nothing for most
-/// nodes.
+/// Returns what a release is known, by reports or measurements, to compute wrongly in a node that it accepts, or
+/// nothing.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
-/// Returns whether a node has a fault, or fails by rule in the newest measured release, whatever its input.
+/// Returns whether a node is invalid, or rules say that the newest measured release cannot run it, whatever its input
+/// values are.
 [[nodiscard]] bool fails_by_rule(const onnx::Node& node);
 
-/// Returns whether a node without a fault fails by rule in the newest measured release.
+/// Returns whether a node is valid, and rules say that the newest measured release cannot run it.
 [[nodiscard]] bool is_known_to_fail(const onnx::Node& node);
 
-/// Returns the rule by which a node without a fault fails in the newest measured release, or nothing.
+/// Returns the reason why rules say that the newest measured release cannot run a valid node, or nothing.
 [[nodiscard]] std::optional<std::string> rule_against(const onnx::Node& node);
 
-/// Returns why a release does not accept a node of the standard domain in the opset of its graph, or nothing if it
-/// does. The newer opset that the conversion writes is sufficient to fix it.
+/// Returns why a release does not accept a node of the default ONNX domain in the opset of its graph, although it
+/// accepts it in the newer opset that `graft convert` writes. Returns nothing if it accepts the node.
 [[nodiscard]] std::optional<std::string> refusal_of_opset(const onnx::Node& node, const Release& release);
 
-/// Returns why the rules cannot tell whether a release runs a node of the standard domain that it is not known to
-/// refuse, or nothing if they can tell.
+/// Returns why the rules do not know whether a release runs a node of the default ONNX domain, or nothing if they know.
+/// Call it for nodes for which refusal_of_tensorrt() returns nothing.
 [[nodiscard]] std::optional<std::string> doubt_about(const onnx::Node& node, const Release& release);
 
-/// Returns advice on a node of the standard domain that TensorRT does not run.
+/// Returns the advice on a node of the default ONNX domain that TensorRT does not run.
 [[nodiscard]] std::string advice_on_refusal(const onnx::Node& node);
 
-/// Returns the advice on a node that `graft convert` rewrites only under conditions.
+/// Returns the general advice to run `graft convert`, for a node that it rewrites only under conditions.
 [[nodiscard]] std::string advice_to_convert();
-/// Returns the advice on a node that TensorRT does not run, `graft convert` does not rewrite, and no operator of Graft
-/// computes.
+/// Returns the advice on a node for which TensorRT, `graft convert` and Graft's operators offer no solution: to write
+/// an operator.
 [[nodiscard]] std::string advice_to_write_one();
-/// Returns the advice on an operator of ONNX Runtime that TensorRT does not have.
+/// Returns the advice on an operator of ONNX Runtime (domain com.microsoft) that TensorRT does not support.
 [[nodiscard]] std::string advice_on_onnxruntime(const onnx::Node& node);
 
 /// Returns the advice on a plugin in the body of an If, Loop or Scan.
@@ -69,8 +70,8 @@ struct RefusalHint {
   std::string advice;
 };
 
-/// Returns an explanation that TensorRT's messages lack, for a node that TensorRT refused or failed on; nothing for
-/// most nodes.
+/// Returns a reason and an advice that TensorRT's messages do not contain, for a node that TensorRT refused or failed
+/// to build, or nothing if no better explanation is known.
 [[nodiscard]] std::optional<RefusalHint> hint_on_refusal(const onnx::Node& node);
 
 }  // namespace graft::inspect

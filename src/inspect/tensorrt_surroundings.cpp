@@ -62,8 +62,8 @@ constexpr std::string_view undecided_condition =
 
 bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
 
-/// Adds the forms of u8. TensorRT accepts u8 only from an input of the network into Cast, and from Cast to an output of
-/// the network.
+/// Adds the forms of u8 outputs. TensorRT accepts u8 only between an input of the network and a Cast, and between a
+/// Cast and an output of the network.
 void add_u8(const Node& node, Forms& forms) {
   for (const Value* output : node.outputs) {
     if (!is_u8(output)) continue;
@@ -99,7 +99,8 @@ void add_u8(const Node& node, Forms& forms) {
   }
 }
 
-/// Returns the form of a node whose size, `size`, is computed from `source`.
+/// Returns the form of a node whose input `size` determines the size of its output and is computed from `source`, a
+/// value that TensorRT does not accept for this purpose.
 Form form_of_size(const Value& size, const Value& source) {
   if (const Node* loop = find_loop(source)) {
     return {"size_from_step",
@@ -131,8 +132,8 @@ Form form_of_size(const Value& size, const Value& source) {
           advice};
 }
 
-/// Returns the value that a body receives in each step and from whose elements an index in the computation of `size`
-/// follows, or null. TensorRT builds a size from the index of any other tensor.
+/// Returns an input of a Loop or Scan body, received in each step, from which an ArgMax, ArgMin or TopK computes an
+/// index that `size` depends on, or null. TensorRT computes sizes from indices of all other tensors.
 const Value* find_step_of_index(const Value& size) {
   std::vector<const Value*> indices;
   static_cast<void>(search_back(&size, [&](const Value& value) {
@@ -151,8 +152,8 @@ const Value* find_step_of_index(const Value& size) {
   return nullptr;
 }
 
-/// Adds the forms of computed sizes. TensorRT computes sizes from shapes, and from inputs of the network that are
-/// integers.
+/// Adds the form of a node whose output size is computed from data. TensorRT computes sizes only from shapes and from
+/// integer inputs of the network.
 void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
     const Value* size = node.input(index);
@@ -175,8 +176,8 @@ void add_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// Adds the forms of a node whose axes are not constant. Which axes TensorRT's parser can compute itself differs by
-/// operator.
+/// Adds the forms of a node whose axes are not constant. From which values TensorRT's parser can compute axes depends
+/// on the operator.
 void add_axes(const Node& node, Forms& forms) {
   const Value* axes = node.input(1);
   if (axes == nullptr || axes->producer == nullptr || axes->constant()) return;
@@ -210,8 +211,7 @@ void add_axes(const Node& node, Forms& forms) {
   }
 }
 
-/// Returns whether `now` is computed from `then`, and is another size whatever the symbols are: "(time + 1)" for
-/// "time".
+/// Returns whether `now` differs from `then` for all values of the symbols, as "(time + 1)" does from "time".
 bool is_another_size(const Dim& then, const Dim& now) {
   if (then.is_constant() || now.is_constant()) {
     return then.is_constant() && now.is_constant() && then.value() != now.value();
@@ -231,7 +231,8 @@ bool is_another_size(const Dim& then, const Dim& now) {
   return true;
 }
 
-/// Returns whether a body returns a Concat of a tensor that it receives and of other tensors: the tensor grows.
+/// Returns whether a body returns a Concat of `received`, a tensor that it receives, with other tensors that are not
+/// empty, so that the tensor grows in each step.
 bool is_longer(const Value* received, const Value* returned) {
   const Node* concat = returned == nullptr ? nullptr : returned->producer;
   if (received == nullptr || concat == nullptr || !concat->is("Concat") || concat->inputs.size() < 2) return false;
@@ -246,8 +247,8 @@ bool is_longer(const Value* received, const Value* returned) {
   return has_received && more > 1;
 }
 
-/// Returns the sentence on a tensor that a body receives with one shape and returns with another; nothing where it
-/// keeps its shape, or that is not known.
+/// Returns a sentence if a tensor that a body receives changes its shape from step to step, or nothing if the shape
+/// stays the same or is unknown. `before` is the initial value.
 std::optional<std::string> changed_shape(const Value* before, const Value* received, const Value* returned) {
   if (is_longer(received, returned)) {
     return fmt::format("its body returns '{}', a Concat of '{}' and other tensors", returned->name, received->name);
@@ -312,8 +313,8 @@ void add_scan(const Node& node, Forms& forms) {
   add_carried(node, 0, 0, 0, node.inputs.size() - scanned, forms);
 }
 
-/// Adds the form of an If, Loop or Scan in the body of a Loop or Scan that reads nothing that changes from step to
-/// step, so that it computes the same in each step.
+/// Adds a form if an If, Loop or Scan in the body of a Loop or Scan reads nothing that changes from step to step, so
+/// that it computes the same in each step.
 void add_same_in_each_step(const Node& node, Forms& forms) {
   if (node.subgraphs().empty() || !is_in_body(*node.graph)) return;
   // Only with a constant itself as the condition does TensorRT's parser leave the If out.
@@ -344,7 +345,7 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
        "compute the node before the loop"});
 }
 
-/// Adds the form of an If whose branches return tensors of different ranks.
+/// Adds a form if the branches of an If return tensors of different ranks.
 void add_branches(const Node& node, Forms& forms) {
   const std::vector<onnx::Graph*> branches = node.subgraphs();
   const Condition condition = find_condition(node);
@@ -365,7 +366,8 @@ void add_branches(const Node& node, Forms& forms) {
   }
 }
 
-/// Adds the form of an If in a branch of another If, outside of any Loop or Scan.
+/// Adds a form if an If with dynamic tensors is in a branch of another If, and no Loop or Scan is around it
+/// (find_if_around).
 void add_nested_if(const Node& node, Forms& forms) {
   const Node* outer = find_if_around(node);
   if (outer == nullptr) return;
@@ -375,7 +377,8 @@ void add_nested_if(const Node& node, Forms& forms) {
        true});
 }
 
-/// Adds the form of a cubic Resize that reads the result of an If, Loop or Scan.
+/// Adds a form if a cubic Resize of dynamic height or width reads a result of an If, Loop or Scan, directly or through
+/// other nodes.
 void add_resize_after_body(const Node& node, Forms& forms) {
   const Node* before = find_body_before_resize(node);
   if (before == nullptr) return;
@@ -385,7 +388,7 @@ void add_resize_after_body(const Node& node, Forms& forms) {
        true});
 }
 
-/// Adds the form of a node whose input has a lower rank than TensorRT's layer accepts.
+/// Adds a form if the rank of a node's input is lower than TensorRT's layer accepts.
 void add_low_rank(const Node& node, Forms& forms) {
   constexpr std::int64_t since_axis_alone = 13;  // Before, Softmax took its input as a matrix.
   const Value* input = node.input(0);
@@ -402,7 +405,7 @@ void add_low_rank(const Node& node, Forms& forms) {
                    "put an Unsqueeze before the node and a Squeeze after it"});
 }
 
-/// Adds the form of a node with a tensor of more dimensions than TensorRT's Dims holds.
+/// Adds a form if an input or output of a node has more than 8 dimensions, the maximum of TensorRT's Dims.
 void add_high_rank(const Node& node, Forms& forms) {
   const Value* value = find_rank_above_limit(node);
   if (value == nullptr) return;
@@ -412,8 +415,8 @@ void add_high_rank(const Node& node, Forms& forms) {
                    "merge dimensions with Reshape before the node, so that at most 8 remain"});
 }
 
-/// Adds the forms of convolutions and poolings with more spatial dimensions, or with strides and dilations, that
-/// TensorRT's layers do not have.
+/// Adds forms if a convolution or pool has more than three spatial dimensions, or a combination of strides and
+/// dilations that TensorRT's layer does not support.
 void add_convolution(const Node& node, Forms& forms) {
   constexpr std::size_t batch_and_channels = 2;
   constexpr std::size_t most_spatial = 3;
@@ -442,7 +445,7 @@ bool has_dynamic_axis(const Value* value, std::size_t axis) {
   return value != nullptr && value->shape && axis < value->shape->size() && !(*value->shape)[axis].is_constant();
 }
 
-/// Adds the forms of nodes with dynamic sizes that TensorRT has to know when it parses the node.
+/// Adds the forms of nodes with dynamic sizes that TensorRT must know when it parses the node.
 void add_dynamic_sizes(const Node& node, Forms& forms) {
   if (node.is("ConvTranspose") && has_dynamic_axis(node.input(0), 1)) {
     forms.push_back({"conv_transpose_dynamic_channels",
@@ -473,8 +476,8 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// Adds the form of a Slice without axes whose starts are fewer than the dimensions. ONNX Runtime slices the first
-/// dimensions then; TensorRT refuses the node.
+/// Adds a form if a Slice has no axes and fewer starts than its input has dimensions. ONNX Runtime then slices the
+/// first dimensions; TensorRT refuses the node.
 void add_slice(const Node& node, Forms& forms) {
   const Value* data = node.input(0);
   const Value* starts = node.input(1);
@@ -489,7 +492,8 @@ void add_slice(const Node& node, Forms& forms) {
                    "add the input axes to the node"});
 }
 
-/// Adds the form of an STFT with parameters that are not constant: TensorRT's parser reads them with the node.
+/// Adds a form if frame_step, window or frame_length of an STFT is not constant, because TensorRT's parser needs their
+/// values.
 void add_stft(const Node& node, Forms& forms) {
   for (const std::size_t index : {1, 2, 3}) {
     const Value* value = node.input(index);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Returns TensorRT's errors in one string.
+/// Returns TensorRT's messages in a driver's result, except warnings, as one string.
 std::string words_of_messages(const json& answer) {
   std::vector<std::string> said;
   for (const json& message : answer.value("messages", json::array())) {

@@ -30,7 +30,8 @@ Outcome outcome_of(const std::string& word) {
   return Outcome::hung;
 }
 
-/// Returns a description of each TopK whose K is not a constant, which is why TensorRT requires ranges of values.
+/// Returns, for a message, a clause for each node about which hint_on_refusal() has a hint, such as a TopK whose K is
+/// not a constant, for which TensorRT requires ranges of values.
 std::string open_counts(const onnx::Model& model) {
   std::string text;
   model.graph().for_each_node([&](const onnx::Node& node) {

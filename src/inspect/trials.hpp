@@ -48,7 +48,7 @@ struct TrialOptions {
   double max_seconds = 120;     ///< Maximum time of all trials in seconds, from the start of DriverTrials on.
 };
 
-/// The range that is suggested for an input for which the user gave none.
+/// The optimization profile that is suggested for an input for which the user gave none.
 struct SuggestedRange {
   std::string sizes;           ///< MIN..OPT..MAX of the dimensions; empty if none is dynamic.
   std::string values;          ///< MIN..OPT..MAX of the elements; empty if TensorRT cannot compute sizes from them.
@@ -57,22 +57,23 @@ struct SuggestedRange {
   friend bool operator==(const SuggestedRange& a, const SuggestedRange& b) = default;
 };
 
-/// The sizes, or values, for which an engine is built.
+/// The optimization profiles with which an engine is built.
 struct BuildRanges {
   std::vector<std::string> given;  ///< NAME=MIN..OPT..MAX
-  /// Ranges for inputs that `given` leaves out. Without suggestions, a missing range is an Error.
+  /// Suggested ranges, by input name, for inputs that are not in `given`. If not set, a missing range is an Error.
   std::optional<std::map<std::string, SuggestedRange>> suggested = {};
-  /// Whether a range that TensorRT complains about is a failure even if the model builds, as in `graft build`. Only
-  /// used with suggestions.
+  /// Whether a range that TensorRT reports as wrong makes the trial fail even if the model builds, as in `graft build`.
+  /// Only used if `suggested` is set.
   bool is_strict = false;
 };
 
-/// Thrown instead of a trial for which the budget has no room, and after a trial that used up the time.
+/// Thrown instead of a trial if the budget of builds or of time is used up, and after a trial that used up the time.
 struct BudgetSpent {
   std::string what;  ///< The reason, such as "the budget of 60 builds is spent".
 };
 
-/// Runs trials in TensorRT, or in a stand-in for tests.
+/// Parses and builds models with TensorRT, one trial at a time within a budget. Tests implement the interface without
+/// TensorRT.
 class Trials {
  public:
   Trials() = default;
@@ -80,15 +81,16 @@ class Trials {
   Trials(const Trials&) = delete;
   Trials& operator=(const Trials&) = delete;
 
-  /// Returns every registered plugin: its name, version, namespace, generation, fields, and library ("" for TensorRT's
-  /// own).
+  /// Returns all registered plugin creators as a JSON list: name, version, namespace, generation, fields, and library
+  /// ("" for TensorRT's own).
   [[nodiscard]] virtual const nlohmann::json& creators() const = 0;
-  /// Returns whether the time of the budget is used up.
+  /// Returns whether the time budget is used up.
   [[nodiscard]] virtual bool is_spent() const = 0;
-  /// Parses a model. Throws BudgetSpent, except for the first parse.
+  /// Parses a model with TensorRT's parser. Throws BudgetSpent, except in the first call.
   [[nodiscard]] virtual Trial parse(const onnx::Model& model) = 0;
-  /// Builds a model within `share` of the time that is left. Throws BudgetSpent. A range that is missing, or that does
-  /// not fit the model, is a failure by sizes if ranges are suggested; otherwise it throws Error.
+  /// Parses and builds a model within the fraction `share` of the remaining time. Throws BudgetSpent. If a range is
+  /// missing or does not fit the model, the trial fails with `is_by_sizes` if ranges are suggested; otherwise throws
+  /// Error.
   [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
 };
 
@@ -97,15 +99,16 @@ struct TrialCallbacks {
   std::function<void(const TrialProgress&)> on_end;
 };
 
-/// Runs trials in the TensorRT that is installed, through the engine driver.
+/// Runs trials with the installed TensorRT, in a process of the engine driver.
 class DriverTrials final : public Trials {
  public:
-  /// Starts a process that loads TensorRT, and does not wait for it. When `should_stop` returns true, the process is
-  /// ended and the call that waits for it throws Interrupted. Throws Error (missing_tool) if the driver is not found.
+  /// Starts a process that loads TensorRT, and returns without waiting for it. `should_stop` is polled: if it returns
+  /// true, the process is stopped and the waiting call throws Interrupted. Throws Error (missing_tool) if the driver is
+  /// not found.
   DriverTrials(TrialOptions options, std::function<bool()> should_stop);
 
-  /// Waits until TensorRT is loaded, and loads the plugin `libraries`. The budget of time begins here. Must be called
-  /// once, before any other method. Throws EngineError if TensorRT or a library does not load.
+  /// Waits until TensorRT is loaded, and loads the plugin libraries `libraries`. The time budget starts with this call,
+  /// which must be the first on the object and made once. Throws EngineError if TensorRT or a library cannot be loaded.
   void load(const std::vector<std::string>& libraries, TrialCallbacks callbacks);
 
   [[nodiscard]] TensorRTIdentity tensorrt() const;
@@ -118,7 +121,7 @@ class DriverTrials final : public Trials {
 
  private:
   [[nodiscard]] double seconds() const;
-  /// Returns the exception for a budget whose time is used up.
+  /// Returns the BudgetSpent to throw if the time budget is used up.
   [[nodiscard]] BudgetSpent seconds_spent() const;
   [[nodiscard]] Trial ask(std::string_view action, const onnx::Model& model, const BuildRanges& ranges, double share);
 

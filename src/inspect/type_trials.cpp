@@ -11,8 +11,8 @@
 namespace graft::inspect {
 namespace {
 
-/// Returns the operator and the types of the inputs of a node of the main graph; of a node with sub-graphs, whose
-/// nodes decide as well, the name of its first output, which no other node has.
+/// Returns the key under which the result for a node is kept: its operator and input types. For a node with sub-graphs,
+/// whose content matters too, it is the name of its first output, which is unique.
 std::string trial_key(const onnx::Node& node) {
   if (!node.subgraphs().empty()) return "node " + onnx::ref_of(node).id;
   std::string key = node.op_type;

@@ -14,12 +14,14 @@ namespace graft::inspect {
 
 class TypeTrials {
  public:
-  /// `should_stop` ends the process of TensorRT, as in start_tensorrt().
+  /// The process of TensorRT starts with the first call of builds(). `should_stop` is polled; if it returns true, the
+  /// process is stopped.
   TypeTrials(ProbeOptions options, std::function<bool()> should_stop);
 
-  /// Returns whether TensorRT builds a node of the main graph by itself; false where no TensorRT starts, or where the
-  /// budget is spent. Types must be inferred. Nodes of one operator and the same types are built once, except those
-  /// with sub-graphs. All calls must be for one model. Throws Interrupted if the process was stopped.
+  /// Returns whether TensorRT builds a node of the main graph as a model of its own. Returns false if TensorRT does not
+  /// start or the budget is used up. Types must have been inferred. Nodes with the same operator and types share one
+  /// build, except nodes with sub-graphs. All calls on one object must pass the same model. Throws Interrupted if the
+  /// process was stopped.
   [[nodiscard]] bool builds(const onnx::Model& model, const onnx::Node& node);
 
  private:

@@ -27,13 +27,13 @@
 namespace graft::inspect {
 namespace {
 
-/// The reason and the advice for an input whose type an operator does not accept.
+/// The reason and the advice of a verdict on a node with an input whose type an operator does not accept.
 struct WrongType {
   std::string reason;
   std::string advice;
 };
 
-/// Returns the name of an operator with its owner, such as "Graft's NMS" or "NMS of libmine.so".
+/// Returns the name of an operator with the library that contains it: "Graft's NMS" or "NMS of libmine.so".
 std::string whose(const OperatorType& type) {
   const OperatorLibrary* library = library_of(type);
   if (library == nullptr) return fmt::format("Graft's {}", type.name);
@@ -105,15 +105,16 @@ std::string use_library() {
       setting_name(Setting::operator_libraries), setting_name(Setting::build_with_library));
 }
 
-/// The reason and the advice for a node that resembles something known.
+/// The reason and the advice of a verdict on a node whose name is similar to that of a known operator. Empty if no name
+/// is similar.
 struct Near {
   std::string reason;
   std::string advice;
   bool is_taken_for_onnx = false;  ///< Whether TensorRT's parser takes the node for an operator of ONNX.
 };
 
-/// Returns why a node with the name of a plugin that Graft replaces is not taken for it: its plugin_namespace,
-/// plugin_version or domain differs.
+/// Returns why a node that has the name of a plugin that a Graft operator replaces is not replaced: its
+/// plugin_namespace, plugin_version or domain differs. `versions` are the versions of that plugin.
 Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
   const auto text_of = [&](std::string_view attribute) {
     const onnx::NodeAttribute* found = node.attribute(attribute);
@@ -138,14 +139,16 @@ Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::v
           fmt::format("set the node's domain to trt if you mean Graft's operator; otherwise {}", use_library())};
 }
 
-/// Returns the operator, of Graft or of a loaded library, whose name differs from `op_type` by a slip.
+/// Returns the name of the operator of Graft or of a loaded library that differs from `op_type` by a typing error, or
+/// nothing.
 std::optional<std::string> nearest_operator(const std::string& op_type) {
   std::vector<std::string> names;
   for (const OperatorType* type : operators()) names.emplace_back(type->name);
   return nearest(op_type, names);
 }
 
-/// Returns why a node whose name equals or resembles a known one is not taken for that; empty if no name is similar.
+/// Returns why a node is not treated as the known operator whose name it has or nearly has. The result is empty if no
+/// known name is similar.
 Near near_operator(const onnx::Node& node) {
   for (const std::string_view name : {"plugin_version", "plugin_namespace"}) {
     const onnx::NodeAttribute* attribute = node.attribute(name);
@@ -192,10 +195,11 @@ Near near_operator(const onnx::Node& node) {
   return {};
 }
 
-/// Returns the judgment on a node with a fault, which no runtime would accept.
+/// Returns the judgment `unsupported` on an invalid node, which no runtime would accept. `what` is the reason.
 Judgment faulty(std::string what) { return {Support::unsupported, std::move(what), advice_on_fault}; }
 
-/// A copy of a model in which the calls of functions that are not operators are inlined.
+/// A copy of a model in which the calls of functions that are not operators are inlined, and the inlined nodes of each
+/// call.
 struct Bodies {
   explicit Bodies(const onnx::Model& whole) : model(whole.clone()) {
     try {
@@ -211,7 +215,7 @@ struct Bodies {
     });
   }
 
-  /// Returns the inlined nodes of a call in the original model.
+  /// Returns the inlined nodes of `call`, a node of the original model; empty if it was not inlined.
   [[nodiscard]] std::vector<const onnx::Node*> of(const onnx::Node& call) const {
     const auto found = nodes.find(ref_of(call).id);
     return found == nodes.end() ? std::vector<const onnx::Node*>() : found->second;
@@ -250,7 +254,7 @@ class RuleJudge {
     return is_standard || parses_beyond_onnx(node, release_) ? judge_standard(node) : judge_other(node);
   }
 
-  /// Judges a node of an operator that TensorRT's parser may have itself.
+  /// Returns the judgment on a node whose operator TensorRT's parser may support itself.
   [[nodiscard]] Judgment judge_standard(const onnx::Node& node) const {
     const auto replaced = forecast_.becomes.find(ref_of(node));
     const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);
@@ -279,7 +283,7 @@ class RuleJudge {
     return {Support::unsupported, *refusal, advice_on_refusal(node), cause};
   }
 
-  /// Judges a node that is neither an operator of the standard domain nor Graft's.
+  /// Returns the judgment on a node that is neither an operator of the default ONNX domain nor one of Graft.
   [[nodiscard]] Judgment judge_other(const onnx::Node& node) const {
     if (onnx::is_standard_operator(node.domain, node.op_type)) {
       return {Support::unsupported, "TensorRT supports no operator of the domain ai.onnx.ml",
@@ -317,7 +321,7 @@ class RuleJudge {
             near.advice.empty() ? use_library() : near.advice, near.advice.empty() ? report::library_missing : ""};
   }
 
-  /// Judges a node of an operator that only ONNX Runtime has.
+  /// Returns the judgment on a node of an operator that only ONNX Runtime has.
   [[nodiscard]] Judgment judge_onnxruntime(const onnx::Node& node) const {
     const bool is_taken_for_onnx = onnx::is_standard_operator("", node.op_type);
     const std::string reason =
@@ -342,7 +346,7 @@ class RuleJudge {
     return {Support::plugin, fmt::format("{}; {} replaces the node", reason, plugin), "graft build"};
   }
 
-  /// Returns the judgment on the worst node of a function, judged in the inlined copy.
+  /// Returns the judgment on a call of a function: the worst judgment on the nodes of its inlined body.
   [[nodiscard]] Judgment judge_call(const onnx::Node& call) const {
     if (bodies_ == nullptr) bodies_ = std::make_unique<Bodies>(model_);
     Judgment worst{Support::native, "its ONNX function is inlined as native layers", ""};

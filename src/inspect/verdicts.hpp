@@ -26,19 +26,19 @@ using report::NodeSupport;
 using report::runs;
 using report::Support;
 
-/// The changes that `graft convert` will make.
+/// The changes that `graft convert` would make to a model.
 struct Forecast {
-  /// Describes, for each node that is rewritten, the replacement.
+  /// A description of the replacement for each node that is rewritten.
   std::map<NodeRef, std::string, onnx::ByName> becomes;
   std::set<NodeRef, onnx::ByName> stays;  ///< Operators whose native form was tried and rejected.
 };
 
-/// Returns the operator, or the plugin that an operator stands in for, whose name equals `op_type` or differs by a
-/// slip.
+/// Returns the name of the operator of Graft, or of the plugin that one replaces, that equals `op_type` or differs from
+/// it by a typing error; nothing if no name is similar.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
-/// Returns the verdict on every node, also in sub-graphs, for a release of TensorRT. Without a forecast, the model is
-/// taken to be converted already.
+/// Returns the verdict on every node, in the order of Graph::for_each_node() (sub-graphs included), for a release of
+/// TensorRT. The default forecast assumes that the model has been converted already.
 [[nodiscard]] std::vector<NodeSupport> judge_nodes(const onnx::Model& model, const Forecast& forecast = {},
                                                    const Release& release = newest_measured_release());
 
