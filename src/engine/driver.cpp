@@ -23,14 +23,15 @@ using nlohmann::json;
 
 constexpr auto install_python = "Install it with: apt-get install python3 python3-venv, or set GRAFT_PYTHON";
 
-/// Python code that runs the module named in the first argument. It removes the working directory from sys.path, where
-/// `-m` inserts it: a file json.py there would shadow the module. `-P` does the same from Python 3.11 on; `-I` would
-/// also drop the user's settings.
+/// Python code that runs the module named in its first argument, like `python -m`. Unlike `-m`, it removes the working
+/// directory from sys.path, so that a file json.py there cannot shadow Python's module. (`-P` does the same, but only
+/// from Python 3.11 on; `-I` would also ignore the user's settings.)
 constexpr auto run_module =
     "import sys; sys.path[:] = filter(None, sys.path); del sys.argv[0]; import runpy; "
     "runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 
-/// Returns a list of folders without empty entries, which would stand for the working directory.
+/// Returns a colon-separated list of folders without its empty entries, because Python reads an empty entry as the
+/// working directory.
 std::string without_empty_entries(std::string_view folders) {
   std::string kept;
   for (std::size_t begin = 0; begin < folders.size();) {

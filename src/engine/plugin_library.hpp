@@ -12,14 +12,14 @@ struct PluginLibrary {
   bool exists = false;
 };
 
-/// Returns the path of libgraft_plugins.so in the build or installation of this program.
+/// Returns the path of libgraft_plugins.so in the build or installation of this program, and whether the file exists.
 [[nodiscard]] PluginLibrary own_plugin_library();
 /// Returns whether `libraries` contains Graft's plugin library or a copy of it, judged by the file name.
 [[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
-/// Returns the path of libgraft_stand_ins.so, which is in the folder of libgraft_plugins.so.
+/// Returns the path of libgraft_stand_ins.so, in the folder of libgraft_plugins.so, and whether the file exists.
 [[nodiscard]] PluginLibrary own_stand_ins();
-/// Returns the path of libgraft_onnx.so, which is in the same folder and registers plugins under the names of standard
-/// ONNX operators.
+/// Returns the path of libgraft_onnx.so, in the folder of libgraft_plugins.so, and whether it exists. This library
+/// registers plugins under the names of standard ONNX operators.
 [[nodiscard]] PluginLibrary own_onnx_names();
 
 }  // namespace graft::engine

@@ -10,7 +10,7 @@
 
 namespace graft::engine {
 
-/// A node that becomes a plugin of Graft or of an operator library.
+/// Why a node becomes a plugin, and the library that contains the plugin.
 struct PluginNode {
   /// The reason why the node becomes a plugin.
   std::string why;

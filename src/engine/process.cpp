@@ -27,9 +27,9 @@ namespace graft::engine {
 namespace {
 
 constexpr int poll_milliseconds = 100;
-/// The time between SIGTERM and SIGKILL for a child process that does not end.
+/// The time after SIGTERM at which a child process that has not ended receives SIGKILL.
 constexpr std::chrono::seconds patience{5};
-/// The time for which the output of an ended child process is still read.
+/// The time for which the output pipes are still read after the child process has ended.
 constexpr std::chrono::seconds afterwards{1};
 
 /// A pipe from the child process whose text is passed to a callback line by line, and the incomplete last line.
@@ -85,7 +85,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-/// The file actions and attributes of posix_spawn.
+/// Owns the file actions and attributes that posix_spawn needs to start the child.
 class SpawnOptions {
  public:
   SpawnOptions(int input, int output, int error) {
@@ -189,7 +189,7 @@ struct ChildProcess::State {
     return *end;
   }
 
-  /// Sends a signal to the whole process group, because a shell does not forward signals to its children.
+  /// Sends a signal to the child's whole process group, because a shell does not forward signals to its children.
   void send(int signal) const { ::kill(-child, signal); }
 
   void stop_if_asked() {

@@ -22,8 +22,8 @@ struct ProcessCallbacks {
   std::function<bool()> should_stop;
 };
 
-/// A child process that communicates line by line. It leads a process group. If the child outlives this object, the
-/// group receives SIGTERM, and SIGKILL 5 s later; the destructor waits for the child.
+/// A child process that exchanges lines of text with this process. It leads its own process group. If it still runs
+/// when this object is destroyed, the group receives SIGTERM, and SIGKILL 5 s later; the destructor waits for its end.
 class ChildProcess {
  public:
   /// Starts a program without a shell. `arguments` begins with the program, which is looked up in PATH unless it
@@ -50,7 +50,7 @@ class ChildProcess {
   std::unique_ptr<State> state_;
 };
 
-/// Returns this process's environment with NAME=value entries added or replaced.
+/// Returns this process's environment as NAME=value entries, with the entries in `changes` added or replaced.
 [[nodiscard]] std::vector<std::string> merged_environment(const std::vector<std::string>& changes);
 
 /// Runs a program as ChildProcess does, with an empty standard input, and waits for its end.

@@ -8,8 +8,8 @@
 
 namespace graft::engine {
 
-/// Sets a value from JSON. A member whose key is missing remains unchanged, and keys without a member are ignored. A
-/// null becomes a std::optional without a value; of two nested optionals, the inner one is empty.
+/// Sets a value from JSON. Members of a struct whose key is missing remain unchanged, and unknown keys are ignored. A
+/// null leaves a std::optional as it is; of two nested optionals, it sets the outer one to an empty inner one.
 template <class T>
 void read_value(const nlohmann::json& json, T& value) {
   if constexpr (report::Reflected<T>) {
@@ -33,7 +33,7 @@ void read_value(const nlohmann::json& json, T& value) {
   }
 }
 
-/// Returns a struct of a report from JSON. See read_value.
+/// Returns a report struct with the members that the JSON object contains, see read_value.
 template <report::Reflected T>
 [[nodiscard]] T read_fields(const nlohmann::json& json) {
   T value;

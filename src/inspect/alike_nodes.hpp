@@ -11,10 +11,11 @@ namespace graft::inspect {
 /// Two descriptions of a node, as strings that can be compared with those of other nodes. They do not contain the
 /// node's name.
 struct Likeness {
-  /// Operator, attributes, input types and ranks. Nodes with equal `kind` often fail for the same reason.
+  /// The operator, the attributes, and the types and ranks of the inputs. Nodes with equal `kind` often fail for the
+  /// same reason.
   std::string kind;
-  /// Operator, attributes, input shapes, values of small constants, and which outputs are used. Nodes with equal
-  /// `exact` fail together.
+  /// The operator, the attributes, the input shapes, the values of small constants, and which outputs are used.
+  /// TensorRT accepts or refuses nodes with equal `exact` alike.
   std::string exact;
 };
 

@@ -19,7 +19,7 @@ using Values = std::unordered_set<const onnx::Value*>;
 /// The maximum number of nodes that one step of move_to_host() moves. Moving more has not been observed to save bytes.
 constexpr std::size_t longest_move = 32;
 
-/// The nodes of a graph in topological order, without those that compute only from constants and shapes of inputs.
+/// The nodes of a graph in topological order, except nodes that compute only from constants and from shapes of inputs.
 class Order {
  public:
   Order(const onnx::Graph& graph, const std::function<bool(const onnx::Node&)>& runs_on_host) {
@@ -105,7 +105,7 @@ std::vector<const onnx::Value*> handed_over(const Order& order, const Nodes& sec
   return values;
 }
 
-/// Returns the bytes of all values, or nothing if the type or rank of one of them is unknown.
+/// Returns the total size of the values in bytes, or nothing if the type or rank of one of them is unknown.
 std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values) {
   double sum = 0;
   for (const onnx::Value* value : values) {

@@ -35,7 +35,8 @@ bool moves_elements(const onnx::Node& node) {
                                 "SequenceInsert", "SplitToSequence", "TensorScatter", "Trilu", "Where"});
 }
 
-/// Returns whether a Cast reads or returns integers: f32 does not hold every integer above 2^24.
+/// Returns whether a Cast reads or returns integers. Such a Cast may give another result in f32, which cannot represent
+/// all integers above 2^24.
 bool casts_integers(const onnx::Node& node) { return is_integer(node.input(0)) || is_integer(node.output()); }
 
 bool computes_in_f64(const onnx::Node& node) {

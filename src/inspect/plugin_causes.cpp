@@ -41,7 +41,7 @@ std::size_t find_word(std::string_view text, std::string_view word) {
 
 std::string text_of(const json& object, const char* name) { return object.value(name, ""); }
 
-/// Returns the value of a string attribute; nothing if it is absent or not a string.
+/// Returns the value of the attribute `name`, or nothing if it is absent or not a string.
 std::optional<std::string> given_text(const onnx::Node& node, std::string_view name) {
   const onnx::NodeAttribute* attribute = node.attribute(name);
   const auto* text = attribute == nullptr ? nullptr : attribute->get<std::string>();

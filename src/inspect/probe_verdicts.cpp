@@ -169,7 +169,7 @@ std::string describe_layer(const json& layer, const json& creators) {
                             : describe_creator(*creator);
 }
 
-/// A node, and the node of the main graph that contains it (the node itself if it is in the main graph).
+/// A node, and the node of the main graph that contains it. Both are the same for a node of the main graph.
 struct Placed {
   const onnx::Node* node = nullptr;
   const onnx::Node* outer = nullptr;

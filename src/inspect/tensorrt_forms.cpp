@@ -182,7 +182,7 @@ bool is_type_of(const onnx::Value* value, std::initializer_list<onnx::ElementTyp
   return value != nullptr && value->type && std::find(types.begin(), types.end(), *value->type) != types.end();
 }
 
-/// Returns the first input or output of a node that has one of these types, or null.
+/// Returns the first input or, if no input matches, the first output of a node whose type is one of `types`, or null.
 const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<onnx::ElementType> types) {
   for (const std::vector<onnx::Value*>* values : {&node.inputs, &node.outputs}) {
     for (const onnx::Value* value : *values) {

@@ -85,7 +85,8 @@ std::string source_of(const Release& release, std::string_view source) {
   return source.empty() ? fmt::format("measured in {}", asked_version(release)) : std::string(source);
 }
 
-/// Parses a non-negative number at the beginning of `text` and removes it from `text`.
+/// Parses a non-negative integer at the beginning of `text`, removes it from `text` and returns it. Returns nothing if
+/// `text` does not begin with a digit.
 std::optional<int> take_number(std::string_view& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

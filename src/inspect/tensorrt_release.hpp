@@ -32,8 +32,8 @@ struct Release {
 /// Returns the names of all releases about which facts are known, for each flavor from the oldest to the newest.
 [[nodiscard]] std::vector<std::string> release_names();
 
-/// Returns the release with this name. Throws Error, beginning with `setting`, and lists the known releases if the name
-/// is unknown.
+/// Returns the release with this name. Throws Error if the name is unknown; the message begins with `setting` and lists
+/// the known releases.
 [[nodiscard]] Release release_of(std::string_view name, std::string_view setting);
 
 /// Returns the name of a release as find_release() accepts it: "rtx-1.5".

@@ -62,7 +62,7 @@ struct Danger {
 /// Returns the advice on an operator of ONNX Runtime (domain com.microsoft) that TensorRT does not support.
 [[nodiscard]] std::string advice_on_onnxruntime(const onnx::Node& node);
 
-/// Returns the advice on a plugin in the body of an If, Loop or Scan.
+/// Returns the advice for a node that would be a plugin in the body of an If, Loop or Scan.
 [[nodiscard]] std::string advice_on_plugin_in_body();
 
 struct RefusalHint {

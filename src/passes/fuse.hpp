@@ -40,9 +40,9 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
                              std::size_t inputs = 1);
 
 /// Returns the nodes that compute y from `inputs` and constants, in topological order. Returns nothing, and sets
-/// `why_not`, if y depends on another value, or if an inner value is used outside the region. Integers, which are
-/// computed from shapes, may be used outside, and so may the results of a node for which `may_stay` returns true: such
-/// a node stays in the graph.
+/// `why_not` to a reason for the user, if y depends on any other value, or if a node outside the region reads an inner
+/// value. Outside nodes may read integers (numbers computed from shapes) and the results of nodes for which `may_stay`
+/// returns true; such nodes stay in the graph.
 [[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
                                                                     const onnx::Value& y, std::string& why_not,
                                                                     bool (*may_stay)(const onnx::Node&) = nullptr);

@@ -55,8 +55,8 @@ struct Proposal {
   /// proof.
   bool is_proven_by_onnxruntime = false;
   std::string place = {};  ///< The place of the rule, see Rewrite::place.
-  /// Tensors that the proof also runs without elements, see ProofOptions::emptied. Such a proposal is proven by its
-  /// region only, because the whole model may have no inputs for which these tensors are empty.
+  /// Region inputs with which the proof also makes runs without elements, see ProofOptions::emptied. Such a proposal is
+  /// never proven by running the whole model, which may have no inputs for which these tensors are empty.
   std::vector<onnx::Value*> emptied = {};
 };
 
@@ -98,7 +98,7 @@ class Rewriter {
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
   [[nodiscard]] onnx::Model& model() { return model_; }
   [[nodiscard]] const ConvertOptions& options() const { return options_; }
-  /// Returns all graphs of the model, see graphs_of.
+  /// Returns the graphs of the model in the order of graphs_of().
   [[nodiscard]] std::vector<onnx::Graph*> graphs() { return graphs_of(model_); }
 
   /// Starts a round of all passes, and resets the count of whole-model proofs.
@@ -131,7 +131,7 @@ class Rewriter {
   void warn(std::string text);
 
   void record_rule(RuleOutcome outcome);
-  /// Returns the rewrite that was rejected last.
+  /// Returns the rewrite that was rejected last. There must have been one.
   [[nodiscard]] const Rewrite& last_rejected() const;
 
   /// Returns whether the current pass has proposed this replacement for these nodes before and it was disproved, so

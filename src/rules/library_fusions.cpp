@@ -16,7 +16,7 @@
 namespace graft::rules {
 namespace {
 
-/// Returns whether a file of rules holds nothing, or only comments.
+/// Returns whether the text of a file of rules is empty or consists only of comments.
 bool is_empty(const char* text) {
   try {
     return YAML::Load(text).IsNull();

@@ -9,11 +9,12 @@
 
 namespace graft::rules {
 
-/// Returns the fusions of a library. Throws Error naming library, file, line and column for a rule that is not a
-/// fusion, or whose operator the library does not have.
+/// Returns the fusions (rules of the kind `match`) that an operator library contains. Throws Error with library, file,
+/// line and column for any other rule, and for an operator that the library does not have.
 [[nodiscard]] std::vector<Rule> library_fusions(const OperatorLibrary& library);
 
-/// Applies the fusions of all loaded libraries. If an operator cannot replace a match, the report gives the reason.
+/// Applies the fusions of all loaded libraries to the model. If an operator cannot replace a match, records the reason
+/// as a near miss.
 void fuse_library_operators(passes::Rewriter& rewriter);
 
 }  // namespace graft::rules

@@ -25,7 +25,7 @@ struct Region {
 /// Returns the region of these nodes, and determines its inputs and outputs. `name` describes it in messages.
 [[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
 
-/// Returns the region of a match, which must outlive the region.
+/// Returns the region of the nodes that a pattern matched. The region refers to `match`, which must outlive it.
 [[nodiscard]] Region region_of(const onnx::Match& match, onnx::Graph& graph);
 
 struct Selection {

@@ -9,8 +9,8 @@
 namespace graft::rules {
 namespace {
 
-/// Returns the regular expression of a name with `*` and `?`. Each wildcard is a group, so that `rename` can use the
-/// characters that it matched.
+/// Returns the regular expression for a name with `*` and `?`. Each wildcard becomes a group, so that `rename` can
+/// refer to the matched characters as $1, $2 ...
 std::string expression_of(const std::string& glob) {
   std::string result;
   for (const char c : glob) {

@@ -119,7 +119,7 @@ struct PortCounts {
   std::size_t most_outputs = 0;
 };
 
-/// The operator that a rule inserts.
+/// The operator that a rule inserts: one of Graft, one of ONNX, or a plugin of another library.
 struct RuleOperator {
   const OperatorType* graft = nullptr;  ///< Null for operators that are not Graft's.
   std::string domain;

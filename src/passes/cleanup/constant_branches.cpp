@@ -20,7 +20,8 @@
 namespace graft::passes {
 namespace {
 
-/// Returns the attribute that holds the branch which an If runs, or an empty string if its condition is not constant.
+/// Returns the name of the attribute ("then_branch" or "else_branch") with the branch that an If always runs, or an
+/// empty string if its condition is not constant.
 std::string_view constant_branch(const onnx::Node& node) {
   if (!node.is("If") || node.input(0) == nullptr) return "";
   const auto constant = node.input(0)->constant();

@@ -5,7 +5,8 @@ namespace graft::passes {
 
 class Rewriter;
 
-/// Inlines every If node whose condition is constant, and returns whether there was any. Does not infer shapes again.
+/// Replaces every If with a constant condition, in all graphs, by the nodes of the branch that runs, and returns
+/// whether there was any. The caller must infer shapes again.
 bool inline_constant_branches(Rewriter& rewriter);
 
 }  // namespace graft::passes

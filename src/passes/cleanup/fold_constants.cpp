@@ -33,7 +33,7 @@
 namespace graft::passes {
 namespace {
 
-/// The number of bytes by which a result may exceed the constants that it is computed from.
+/// The number of bytes by which a folded result may be larger than the constants from which it is computed.
 constexpr std::int64_t allowed_growth = 1 << 20;
 /// The size, in bytes, at which a batch of results is computed: results are added to one run of the engine until their
 /// total size reaches this number.
@@ -82,7 +82,8 @@ class ConstantRegion {
   /// Returns the outputs of nodes of the region that nodes outside the region read. These are the values to compute.
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
-  /// Returns the nodes that are folded into one result: at most 32 of them, beginning at the result.
+  /// Returns the nodes that compute `result` and are folded with it, for the report: at most 32 of them, the nodes
+  /// nearest to the result first.
   [[nodiscard]] Rewriter::Subject nodes_of(const onnx::Value& result) const {
     constexpr std::size_t most = 32;  // with all nodes, the report would grow with the square of the graph
     Rewriter::Subject subject;
@@ -169,7 +170,7 @@ class ConstantRegion {
   std::vector<onnx::Value*> results_;
 };
 
-/// Replaces a value by a constant that takes over the value's name.
+/// Replaces a value by a constant with this tensor. The constant gets the value's name.
 void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorData tensor) {
   std::string name = value.name;
   onnx::Value* constant = graph.add_constant(name, std::move(tensor));
@@ -178,7 +179,7 @@ void replace_by_constant(onnx::Graph& graph, onnx::Value& value, onnx::TensorDat
   graph.rename(*constant, std::move(name));
 }
 
-/// Replaces Constant nodes by initializers, which every reader treats as weights.
+/// Replaces each Constant node of the graph by an initializer, which all importers treat as a weight.
 void constants_to_initializers(Rewriter& rewriter, onnx::Graph& graph) {
   std::size_t count = 0;
   for (onnx::Node* node : graph.nodes()) {
@@ -210,7 +211,8 @@ std::optional<Shape> dimensions_of(const onnx::Node* node, const ProvenShapes& s
   return Shape(shape->begin() + begin, shape->begin() + end);
 }
 
-/// Returns the dimensions that a Gather or Slice selects from the result of a Shape, or nothing for other nodes.
+/// Returns the dimensions that a Gather or Slice with constant positions selects from the result of a Shape, or nothing
+/// for other nodes.
 std::optional<Shape> selected_dimensions(const onnx::Node& node, const ProvenShapes& shapes) {
   if (!onnx::is_any_of(node, {"Gather", "Slice"}) || node.input(0) == nullptr) return std::nullopt;
   const auto all = dimensions_of(node.input(0)->producer, shapes);
@@ -239,7 +241,7 @@ std::optional<Shape> selected_dimensions(const onnx::Node& node, const ProvenSha
   return selected;
 }
 
-/// Returns the number of elements of a tensor, or nothing if a size is dynamic or the number exceeds 53 bits.
+/// Returns the product of the sizes, or nothing if a size is dynamic or the product exceeds 53 bits.
 std::optional<std::int64_t> count_elements(const Shape& shape) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
   std::int64_t count = 1;
@@ -249,8 +251,8 @@ std::optional<std::int64_t> count_elements(const Shape& shape) {
   return count;
 }
 
-/// Returns the result of a Shape or Size node, or of a node that selects dimensions from it, if all these dimensions
-/// are fixed.
+/// Returns the result of a Shape or Size node, or of a Gather or Slice of a Shape, if all dimensions in it are fixed;
+/// otherwise nothing.
 std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const ProvenShapes& shapes) {
   const Shape* counted = node.is("Size") && node.input(0) != nullptr ? shapes.of(*node.input(0)) : nullptr;
   if (const auto count = counted == nullptr ? std::nullopt : count_elements(*counted)) {
@@ -272,7 +274,8 @@ std::optional<onnx::TensorData> static_shape(const onnx::Node& node, const Prove
   return tensor;
 }
 
-/// Replaces fixed dimensions that the graph reads by constants, and returns whether there were any.
+/// Replaces the results of Shape, Size, and Gather and Slice of a Shape by constants where the dimensions are fixed,
+/// and returns whether there were any.
 bool fold_shapes(Rewriter& rewriter, onnx::Graph& graph, const ProvenShapes& shapes) {
   bool folded = false;
   for (onnx::Node* node : graph.nodes()) {
@@ -327,7 +330,7 @@ void compute(const runtime::Engine& engine, const onnx::Model& model, std::span<
   }
 }
 
-/// Returns the number of bytes of all constants of the graphs, from which the limit for folded results follows.
+/// Returns the total size, in bytes, of the constants of all graphs. The limit for folded results is derived from it.
 std::int64_t constant_bytes(const std::vector<onnx::Graph*>& graphs) {
   std::int64_t bytes = 0;
   for (const onnx::Graph* graph : graphs) {

@@ -68,7 +68,7 @@ std::optional<Padding> padding_of(const onnx::Node& pad, std::string& why_not) {
   return padding;
 }
 
-/// Returns whether the node that computes this value never returns a number below 0.
+/// Returns whether the node that computes a value cannot return numbers below 0, as a Relu cannot.
 bool is_not_negative(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
   if (node == nullptr) return false;

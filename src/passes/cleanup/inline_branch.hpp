@@ -19,15 +19,16 @@ void inline_branch(onnx::Node& node, const onnx::Graph& branch);
 class NodeNames {
  public:
   explicit NodeNames(const onnx::Graph& graph);
-  /// Returns the name, or one like it that no node has, and adds it: ONNX Runtime refuses two nodes of one name.
+  /// Returns `name`, or `name` with a suffix if a node already has it, and adds the result to the set. ONNX Runtime
+  /// refuses two nodes of the same name.
   std::string add(const std::string& name);
 
  private:
   std::unordered_map<std::string, std::size_t> taken_;  // the names, each with the last suffix that was tried
 };
 
-/// Replaces a node by copies of its body. The values and nodes of the first copy keep their names unless another value
-/// or node has the name; those of later copies get the suffixes ~1, ~2 ...
+/// Replaces a node by one or more copies of its body. The values and nodes of the first copy keep their names if they
+/// are unique in the graph; those of later copies get the suffixes ~1, ~2 ...
 class BodyCopies {
  public:
   /// Selects which shapes the copied values have.

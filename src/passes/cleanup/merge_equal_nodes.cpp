@@ -95,7 +95,7 @@ class Merger {
  public:
   explicit Merger(Rewriter& rewriter) : rewriter_(rewriter), determinism_(rewriter.model()) {}
 
-  /// Merges equal nodes of this type, or of all types if `op_type` is empty.
+  /// Merges equal nodes of the operator `op_type`, or of all operators if `op_type` is empty.
   void run(onnx::Graph& graph, std::string_view op_type = "") {
     std::unordered_map<std::string, onnx::Node*> first;
     for (onnx::Node* node : graph.nodes()) {
@@ -108,7 +108,8 @@ class Merger {
   }
 
  private:
-  /// Returns a key that is equal for nodes with the same results, or an empty string for a node that is not merged.
+  /// Returns a string that is equal for nodes that compute the same results, or an empty string for a node that must
+  /// not be merged.
   std::string key_of(const onnx::Node& node) {
     if (!determinism_.holds_for(node) || !node.subgraphs().empty() || node.outputs.empty() || !node.opaque.empty())
       return "";

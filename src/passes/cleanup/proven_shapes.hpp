@@ -15,7 +15,8 @@ class ProvenShapes {
  public:
   explicit ProvenShapes(Rewriter& rewriter);
 
-  /// Returns the shape of a value, or null if the shape does not follow from the inputs.
+  /// Returns the inferred shape of a value, looked up by its name, or null if it cannot be inferred from the inputs of
+  /// the network.
   [[nodiscard]] const Shape* of(const onnx::Value& value) const;
 
  private:

@@ -43,7 +43,7 @@ bool keeps_elements(const onnx::Node& node) {
   return node.is("Identity") || node.is("Squeeze") || node.is("Unsqueeze") || node.is("Reshape") || node.is("Flatten");
 }
 
-/// Returns whether a reduction computes one number from all elements.
+/// Returns whether a reduction node reduces all axes of its input to a single number.
 bool reduces_all(const onnx::Node& node) {
   std::optional<std::vector<std::int64_t>> axes = node.ints("axes");
   if (const onnx::Value* given = node.input(1)) {
@@ -62,8 +62,8 @@ std::optional<double> constant_number(const onnx::Value* value) {
   return numbers ? std::optional(numbers->front()) : std::nullopt;
 }
 
-/// Returns whether a Cast maps no count other than 0 to 0. Integer types other than i64 and i32 are excluded,
-/// because narrow integers wrap.
+/// Returns whether a Cast converts 0 to 0 and no other count to 0. False for integer types narrower than i32 and for
+/// unsigned ones, because large counts wrap.
 bool keeps_zero_apart(const onnx::Node& cast) {
   using onnx::ElementType;
   if (!cast.is("Cast") || cast.output() == nullptr || !cast.output()->type) return false;
@@ -151,7 +151,7 @@ std::optional<EmptyCheck> read_condition(const onnx::Value* condition) {
   return std::nullopt;
 }
 
-/// An If that can be replaced by one of its branches.
+/// An If that can be replaced by one of its branches, because the other one returns tensors without elements.
 struct RemovableIf {
   EmptyCheck check;
   std::string_view kept;           ///< The attribute with the branch that is kept.

@@ -43,7 +43,7 @@ bool is_constant(const onnx::Value* value, double number) {
   return constant && all_are(*constant, number);
 }
 
-/// Returns whether a Dropout is outside training: training_mode is absent or false.
+/// Returns whether a Dropout is in inference mode: its input training_mode is absent or the constant false.
 bool drops_nothing(const onnx::Node& node) {
   if (node.input(2) == nullptr) return true;
   const auto training = node.input(2)->constant();
@@ -124,7 +124,9 @@ std::optional<Sameness> sameness_of(const onnx::Node& node) {
   return std::nullopt;
 }
 
-/// Returns whether the readers of y can read x instead. An output of the graph needs a value of its own.
+/// Returns whether the nodes that read y, the output of `node`, can read x instead, so that `node` can be removed.
+/// Returns false if another output of `node` is used, or if y is an output of the graph and x is an input or output of
+/// the graph.
 bool can_take_place(const onnx::Value& x, const onnx::Value& y, const onnx::Node& node) {
   for (std::size_t i = 1; i < node.outputs.size(); ++i) {
     if (node.is_output_used(i)) return false;

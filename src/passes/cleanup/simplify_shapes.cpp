@@ -73,8 +73,8 @@ std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   return target;
 }
 
-/// Returns the axis whose size a Reshape infers (-1 in its target), or nothing if it infers no size or the axis is
-/// unknown.
+/// Returns the output axis whose size a Reshape infers (-1 in its target), or nothing if it infers no size or the axis
+/// is unknown.
 std::optional<std::size_t> inferred_axis(const onnx::Node& reshape, const ProvenShapes& shapes) {
   const onnx::Value* target = reshape.input(1);
   const bool is_joined = target->producer != nullptr && target->producer->is("Concat");

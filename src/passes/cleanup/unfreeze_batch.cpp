@@ -64,8 +64,8 @@ std::optional<std::int64_t> per_item(const Dim& dim, const std::string& batch) {
   return one;
 }
 
-/// Returns the new target of a Reshape whose constant target holds exactly the elements of one item, or nothing for any
-/// other node.
+/// Returns a new target that follows the dynamic batch for a Reshape whose constant target has exactly the elements of
+/// one batch item, or nothing for any other node.
 std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string& batch) {
   const auto constant = node.input(1) == nullptr ? std::nullopt : node.input(1)->constant();
   auto target = constant ? constant->ints() : std::nullopt;
@@ -96,8 +96,8 @@ std::optional<Numbers> unfrozen_target(const onnx::Node& node, const std::string
   return std::nullopt;
 }
 
-/// Returns the replacement of a Concat in which some inputs have the dynamic batch and others have a batch of 1;
-/// nothing for any other node.
+/// Returns the replacement of a Concat in which some inputs have the dynamic batch and others a batch of 1, or nothing
+/// for any other node.
 std::optional<Frozen> frozen_concat(const onnx::Node& node, const std::string& batch) {
   Frozen frozen;
   bool has_batch = false;

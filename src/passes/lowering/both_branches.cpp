@@ -94,7 +94,7 @@ std::int64_t operations_around(const Node& node) {
   return operations;
 }
 
-/// Replaces an If by the nodes of both branches and a Where for each output.
+/// Replaces an If by the nodes of both branches and, for each output, a Where that selects one of the two results.
 void compute_both(Node& node) {
   Graph& graph = *node.graph;
   NodeNames names(graph);

@@ -31,7 +31,7 @@ struct NativeForm {
   std::map<std::string, std::string, std::less<>> attributes;  ///< The Graft attribute for each standard attribute.
 };
 
-/// Native forms, keyed by the type of the standard operator.
+/// The Graft operators that are equal to one standard node, by the operator type of that node.
 using NativeForms = std::map<std::string, NativeForm, std::less<>>;
 
 NativeForms native_forms() {
@@ -62,8 +62,8 @@ std::optional<DType> dtype_of(const onnx::Node& node) {
   return x == nullptr || !x->type ? std::nullopt : to_dtype(*x->type);
 }
 
-/// Returns the Graft operator that computes the same as a standard node, or null if no operator fits this node or its
-/// types.
+/// Returns the Graft operator that computes the same as a standard node, with its attributes set, or null if no
+/// operator matches the node or supports its types.
 std::shared_ptr<Operator> operator_for_native(const NativeForms& forms, const onnx::Node& node) {
   const auto found = node.domain.empty() ? forms.find(node.op_type) : forms.end();
   const auto dtype = dtype_of(node);
@@ -86,8 +86,8 @@ std::vector<std::string> input_names(const onnx::Node& node) {
   return names;
 }
 
-/// Replaces a Graft node with standard nodes by calling `replace_node`. Returns false if the rewrite is rejected or
-/// nothing reads the outputs of the node.
+/// Proposes to replace a Graft node by standard nodes, for which `replace_node` edits the graph. Returns whether the
+/// node was replaced. Returns false if the proof fails or if no output of the node is used.
 bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
              bool (*replace_node)(onnx::Node&), std::string by_definition = "") {
   Proposal proposal = propose_for(node, std::move(replacement), reason);
@@ -99,9 +99,9 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
   return rewriter.apply(proposal);
 }
 
-/// Records that a node runs as a plugin and writes the reason into its metadata, where inspect and build read it. Does
-/// nothing if the operator does not accept the types of the node's inputs: no plugin runs such a node, and `graft
-/// inspect` reports that in its verdict on the node.
+/// Records that a node runs as a plugin, and writes the reason into its metadata, where `graft inspect` and `graft
+/// build` read it. Does nothing if the operator does not accept the types of the node's inputs: no plugin can run such
+/// a node, and `graft inspect` reports it.
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   const onnx::OperatorMatch match = onnx::find_operator_for(node);

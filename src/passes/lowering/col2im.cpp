@@ -92,8 +92,8 @@ Replacement place_tiles(const Blocks& blocks) {
   return result;
 }
 
-/// The attributes of the ConvTranspose. TensorRT-RTX 1.7.1 has none with both strides and dilations, so the kernel then
-/// contains the gaps.
+/// The attributes of the ConvTranspose that adds up the blocks. If strides and dilations are both above 1, which
+/// TensorRT-RTX 1.7.1 does not support, the dilation is written as zeros in the kernel.
 struct Convolution {
   explicit Convolution(const Blocks& blocks) : missing(2 * (blocks.windows.size() + 2), 0) {
     const std::size_t axes = blocks.windows.size();

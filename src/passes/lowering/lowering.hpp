@@ -54,7 +54,7 @@ struct Replacement {
   /// Adds the line that computes `output`, of type `to`. `computation` is an operator call such as "Add(a, b)" with an
   /// f32 result, which is cast if `to` is another type.
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
-  /// Adds a constant, and returns its name.
+  /// Adds a constant to `constants` under `name`, replacing an existing one of this name, and returns the name.
   std::string constant(std::string name, onnx::TensorData tensor);
   std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
   std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
@@ -131,9 +131,11 @@ class Site {
   /// known.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> sizes(std::size_t input, std::size_t first = 0) const;
   [[nodiscard]] std::optional<onnx::TensorData> constant(std::size_t input) const;
-  /// Returns the integers of a constant input, or nothing if the input is computed or holds no integers.
+  /// Returns the elements of a constant integer input, or nothing if the input is absent, not constant or not an
+  /// integer type.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> ints(std::size_t input) const;
-  /// Returns the elements of a constant input, or nothing if the input is computed.
+  /// Returns the elements of a constant input as double, or nothing if the input is absent, not constant or not
+  /// numeric.
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
   /// Returns a list attribute, or a list of `count` times `otherwise` if the attribute is absent. Throws Error if the
   /// list does not have `count` elements.

@@ -31,7 +31,7 @@ bool has_inputs(Site& site, std::size_t count) {
   return true;
 }
 
-/// Returns whether the input has a known rank, which is `rank`.
+/// Returns whether the rank of an input is known and equals `rank`.
 bool has_rank(Site& site, std::size_t input, std::size_t rank) {
   const Shape* shape = site.shape(input);
   return shape != nullptr && shape->size() == rank;

@@ -59,7 +59,7 @@ std::optional<std::int64_t> count_of(const onnx::Value* scale) {
   return count;
 }
 
-/// Returns whether a node has one scale and one zero point for the whole tensor.
+/// Returns whether a QuantizeLinear or DequantizeLinear has one scale and one zero point for the whole tensor.
 bool has_one_scale(const onnx::Node& node) {
   return count_of(node.input(1)) == 1 && (node.input(2) == nullptr || count_of(node.input(2)) == 1);
 }

@@ -15,7 +15,7 @@ inline constexpr std::int64_t largest_k = 3840;
 
 /// Returns whether the K of a TopK is a constant above largest_k.
 [[nodiscard]] bool has_large_k(const onnx::Node& top_k);
-/// Returns whether a Resize has antialias = 1. With mode nearest, that changes nothing.
+/// Returns whether the attribute antialias of a Resize is 1. (In mode nearest the attribute has no effect.)
 [[nodiscard]] bool has_antialias(const onnx::Node& resize);
 /// Returns whether a Resize has a keep_aspect_ratio_policy other than stretch.
 [[nodiscard]] bool keeps_aspect_ratio(const onnx::Node& resize);
@@ -39,7 +39,8 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool has_scale_without_root(const onnx::Node& multi_head_attention);
 /// Returns whether a MultiHeadAttention has the attribute mask_filter_value, which TensorRT refuses.
 [[nodiscard]] bool has_mask_filter_value(const onnx::Node& multi_head_attention);
-/// Returns whether an LSTM, a GRU or an RNN has the batch before time (layout = 1).
+/// Returns whether the attribute `layout` of an LSTM, a GRU or an RNN is 1, so that the batch axis comes before the
+/// time axis.
 [[nodiscard]] bool is_batch_first(const onnx::Node& recurrent);
 /// Returns whether the attribute input_forget of an LSTM is 1, so that its forget gate is 1 minus its input gate.
 [[nodiscard]] bool couples_gates(const onnx::Node& lstm);
@@ -51,21 +52,21 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool multiplies_vector_by_matrices(const onnx::Node& mat_mul);
 /// Returns whether a Mod of floating-point numbers has fmod = 0.
 [[nodiscard]] bool is_floored_real_mod(const onnx::Node& mod);
-/// Returns whether input 0 is f16 or bf16.
+/// Returns whether the type of a node's input 0 is f16 or bf16.
 [[nodiscard]] bool reads_half(const onnx::Node& node);
-/// Returns whether input 0 is boolean.
+/// Returns whether the type of a node's input 0 is boolean.
 [[nodiscard]] bool reads_booleans(const onnx::Node& node);
 /// Returns whether the equation of an Einsum has uppercase letters.
 [[nodiscard]] bool has_uppercase_subscripts(const onnx::Node& einsum);
-/// Returns whether a ConvTranspose with these attributes has a stride and a dilation above 1.
+/// Returns whether a ConvTranspose with these attributes has both a stride above 1 and a dilation above 1.
 [[nodiscard]] bool is_strided_and_dilated(const std::vector<std::int64_t>& strides,
                                           const std::vector<std::int64_t>& dilations);
 /// Returns whether TensorRT refuses a QuantizeLinear or a DequantizeLinear, or reads its unsigned integers as signed:
 /// the integer type is neither i8 nor i4, a zero point is not the constant 0, or a DequantizeLinear reads a scalar
 /// constant or elements selected from a constant.
 [[nodiscard]] bool is_refused_quantization(const onnx::Node& node);
-/// Returns whether a node scales, or computes with, quantized integers: QuantizeLinear, QLinearConv, MatMulInteger and
-/// their like, of ONNX and of ONNX Runtime.
+/// Returns whether a node is an operator for quantized integers of ONNX or ONNX Runtime, such as QuantizeLinear,
+/// QLinearConv and MatMulInteger.
 [[nodiscard]] bool is_quantized_operator(const onnx::Node& node);
 /// Returns whether the mode of a GridSample is linear, which opset 16 calls bilinear.
 [[nodiscard]] bool is_bilinear(const onnx::Node& grid_sample);

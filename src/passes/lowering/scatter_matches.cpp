@@ -113,7 +113,7 @@ Replacement rows_by_matches(Replacement result, const Site& site, const Reductio
 
 constexpr std::string_view too_many = "the comparisons of positions with updates would have more than 16 M elements";
 
-/// The sizes of the data and of the indices of a ScatterElements, and its axis.
+/// The shapes of the data and of the indices of a ScatterElements, and its axis counted from the front.
 struct ScatteredElements {
   std::vector<std::int64_t> data;
   std::vector<std::int64_t> indices;

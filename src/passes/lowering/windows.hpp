@@ -22,7 +22,7 @@ struct Window {
   std::int64_t beyond = 0;
 
   [[nodiscard]] std::int64_t extent() const { return dilation * (kernel - 1) + 1; }
-  /// Returns the number of windows along an axis of `size` elements, rounded down.
+  /// Returns the number of windows along an axis of `size` elements with this padding, rounded down.
   [[nodiscard]] std::int64_t count(std::int64_t size) const {
     return (size + pad_begin + pad_end - extent()) / stride + 1;
   }

@@ -272,7 +272,8 @@ void count_all(std::vector<Task> tasks, std::size_t threads) {
 
 using Histograms = std::map<std::string, Histogram, std::less<>>;
 
-/// Runs samples and counts the values of their tensors, concurrently with other workers.
+/// Runs samples and counts the values of their tensors in its own histograms, so that several workers can run at the
+/// same time.
 class Worker {
  public:
   Worker(std::unique_ptr<runtime::CompiledModel> compiled, const std::vector<std::string>& tensors, std::size_t threads)

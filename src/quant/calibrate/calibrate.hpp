@@ -20,8 +20,8 @@ struct CalibrateOptions {
   runtime::OperatorKernels kernels = runtime::OperatorKernels::functions;
   int threads = 0;                   ///< The number of threads; 0 stands for the number of cores.
   std::filesystem::path state = {};  ///< The file that stores the counts between runs; empty for no file.
-  /// The seconds between two writes of the state. If the run is interrupted, the counts since the last write may be
-  /// lost.
+  /// The time between two writes of the state file, in seconds. If the run is interrupted, the counts since the last
+  /// write may be lost.
   double save_seconds = 5;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
   /// Set if other processes count the samples, each with calibrate_part(). The function starts these processes for the

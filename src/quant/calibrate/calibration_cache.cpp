@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view first_line = "TRT-<version>-<algorithm>, for example TRT-8601-EntropyCalibration2";
 constexpr std::size_t longest_quote = 60;
 
-/// Returns whether a version number is one of TensorRT 7 to 10. Up to TensorRT 9 it is 1000 major + 100 minor + patch;
-/// from TensorRT 10 on it is 10000 major + 100 minor + patch.
+/// Returns whether a version number in a cache file is one of TensorRT 7 to 10. Up to TensorRT 9 it is 1000 major + 100
+/// minor + patch; from TensorRT 10 on it is 10000 major + 100 minor + patch.
 bool is_known(std::int64_t version) {
   constexpr std::int64_t oldest = 7000;
   constexpr std::int64_t end_of_short = 10000;
@@ -36,7 +36,7 @@ bool is_known(std::int64_t version) {
 
 bool is_control(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
-/// Returns whether a character could confuse a terminal or a UTF-8 parser.
+/// Returns whether a character is a control character or not ASCII, which could confuse a terminal in a message.
 bool is_unprintable(char c) { return is_control(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 std::string in_quotes(std::string_view text) {
@@ -52,7 +52,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-/// Returns the number that the whole string represents, or nothing.
+/// Returns the number of type T that the whole string represents, or nothing if it is not a number.
 template <class T>
 std::optional<T> number(std::string_view text, int base) {
   T value{};

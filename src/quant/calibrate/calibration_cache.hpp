@@ -31,15 +31,16 @@ struct CalibrationCache {
   friend bool operator==(const CalibrationCache&, const CalibrationCache&) = default;
 };
 
-/// Reads a cache file. Throws Error naming file and line, and what was found and what is allowed there.
+/// Reads a cache file. Throws Error with file and line if the file does not have the format of CalibrationCache.
 [[nodiscard]] CalibrationCache read_calibration_cache(const std::filesystem::path& path);
-/// Parses the text of a cache file. `name` is the name of the file in messages.
+/// Parses the text of a cache file. `name` is the name of the file in messages. Throws Error with name and line as
+/// read_calibration_cache does.
 [[nodiscard]] CalibrationCache parse_calibration_cache(std::string_view text, std::string_view name);
 
 /// Returns the text that TensorRT writes for this cache, byte for byte. Throws Error (internal) if the text would not
 /// be read back as the same cache.
 [[nodiscard]] std::string format_calibration_cache(const CalibrationCache& cache);
-/// Writes a cache file, completely or not at all.
+/// Writes a cache file. If writing fails, throws Error and leaves an existing file unchanged.
 void write_calibration_cache(const std::filesystem::path& path, const CalibrationCache& cache);
 
 /// The version number of TensorRT 10.16, the last release that reads cache files.
@@ -49,9 +50,10 @@ inline constexpr std::int64_t newest_cache_version = 101600;
 /// no node uses.
 inline constexpr std::string_view cache_note = "graft.calibration_cache";
 
-/// Returns the scales of a model's QuantizeLinear nodes and of Graft's int8 operators as a cache. If the model's
-/// metadata contain a cache with the same scales for these nodes, returns that cache. Throws Error naming the node for
-/// scales that a cache cannot represent (a zero point, a scale for each channel), and for a model without a scale.
+/// Returns the scales of a model's QuantizeLinear nodes and of Graft's int8 operators as a cache, by the names of the
+/// quantized tensors. If the model's metadata contain a cache with the same scales for these tensors, returns that
+/// cache. Throws Error naming the node for a scale that a cache cannot represent (with a zero point, or one for each
+/// channel), and Error for a model without any scale.
 [[nodiscard]] CalibrationCache cache_of(const onnx::Model& model);
 
 }  // namespace graft::quant

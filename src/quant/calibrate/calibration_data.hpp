@@ -11,8 +11,8 @@ namespace graft::quant {
 
 using CalibrationData = data::Samples;
 
-/// Opens the calibration data of one source. `limit` is the maximum number of samples; 0: all. Throws Error naming the
-/// file and the input that do not fit.
+/// Opens the calibration data in a file or folder. `limit` is the maximum number of samples; 0 means all. Throws Error
+/// naming the file and the input if the data do not fit the model's inputs.
 [[nodiscard]] CalibrationData open_calibration_data(const std::filesystem::path& path, const onnx::Model& model,
                                                     const std::filesystem::path& recipe = {}, std::int64_t limit = 0);
 

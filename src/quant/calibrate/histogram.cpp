@@ -20,9 +20,11 @@ constexpr std::size_t piece_size = 4096;
 /// The number of counter tables. Consecutive values use different tables, because incrementing the same counter twice
 /// in a row would stall the processor.
 constexpr std::size_t tables = 4;
-/// The smallest number of values for which clearing and adding up the tables pays off.
+/// The number of values from which several counter tables are used. For fewer values, clearing and adding up the tables
+/// would take longer than it saves.
 constexpr std::size_t worth_tables = 4 * Histogram::bin_count;
-/// The number of values in one round, so that no 32-bit counter overflows.
+/// The maximum number of values that are counted before the 32-bit counters are added to the 64-bit bins, so that no
+/// counter overflows.
 constexpr std::size_t round_size = std::size_t{1} << 30;
 
 // Compiles a function for AVX2 too. With AVX2 a number in a ReLU's output takes 0.8 ns, without it 1.4 ns. The version

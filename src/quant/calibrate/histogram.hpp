@@ -9,9 +9,9 @@
 
 namespace graft::quant {
 
-/// A histogram of absolute values. The range ends at the power of two above the largest value so far. For a larger
-/// value, pairs of neighboring bins are merged until it fits. The counts depend only on the values: not on their
-/// order, not on the number of threads, and not on whether the counting was interrupted.
+/// A histogram of absolute values. Its range ends at a power of two; for a value beyond it, pairs of neighboring bins
+/// are merged until the value fits. The counts depend only on the set of values: not on their order, on the number of
+/// threads, or on interruptions.
 class Histogram {
  public:
   static constexpr std::size_t bin_count = 8192;
@@ -23,7 +23,7 @@ class Histogram {
   /// Returns the bins: bin i counts absolute values from i to i + 1 bin widths. Zeros are not counted in any bin.
   [[nodiscard]] const std::vector<std::uint64_t>& bins() const { return bins_; }
   [[nodiscard]] double width() const;
-  /// Returns the index after the last bin that is not empty.
+  /// Returns 1 plus the index of the last bin that is not empty, or 0 if all bins are empty.
   [[nodiscard]] std::size_t used_bins() const;
 
   /// Returns the number of finite values that are not 0.
@@ -43,7 +43,7 @@ class Histogram {
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
   Histogram() = default;
-  /// Restores a histogram. Throws Error (internal) for figures and bins that cannot belong to a histogram.
+  /// Restores a histogram from its figures and bins. Throws Error (internal) if they are inconsistent.
   Histogram(const Figures& figures, std::vector<std::uint64_t> bins);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;

@@ -11,8 +11,8 @@
 namespace graft::quant {
 namespace {
 
-/// Returns the upper end of the bin that contains the percentile `percent` of the absolute values, including `zeros`
-/// zeros.
+/// Returns the absolute value below which `percent` percent of the values lie, rounded up to the end of a bin. `zeros`
+/// is the number of zeros to include.
 double percentile(const Histogram& histogram, double percent, std::uint64_t zeros) {
   constexpr double whole = 100;
   const double all = static_cast<double>(histogram.counted()) + static_cast<double>(zeros);
@@ -57,7 +57,7 @@ double least_squared_error(const Histogram& histogram, EightBits type) {
   return best;
 }
 
-/// The sums over the first i bins, for each i.
+/// Prefix sums over the bins of a histogram: element i of each list is a sum over the first i bins.
 struct PrefixSums {
   std::vector<double> counts;   ///< The sums of the counts c.
   std::vector<double> entropy;  ///< The sums of c log c.
@@ -99,9 +99,9 @@ double divergence(const std::vector<double>& bins, const PrefixSums& sums, std::
   return (p_log_p - p_log_q) / all - std::log(all);
 }
 
-/// Returns the threshold with the smallest divergence, as NVIDIA published it (S. Migacz, 8-bit inference with
-/// TensorRT, GTC 2017). Zeros do not count: int8 represents them exactly, and the zeros after a ReLU would outweigh all
-/// other numbers.
+/// Returns the threshold at which the quantized distribution has the smallest Kullback-Leibler divergence from the
+/// original one (S. Migacz, 8-bit inference with TensorRT, GTC 2017). Zeros are ignored: int8 represents them exactly,
+/// and the zeros after a ReLU would outweigh all other numbers.
 double least_divergence(const Histogram& histogram) {
   constexpr std::size_t most_bins = 2048;
   constexpr std::size_t levels = 128;
@@ -123,11 +123,10 @@ double least_divergence(const Histogram& histogram) {
   return (static_cast<double>(best) - middle) * histogram.width() * static_cast<double>(together);
 }
 
-/// Returns the threshold with the smallest divergence, or the percentile if that threshold loses too much: a spike or a
-/// long tail can pull it far below the values that matter. With the divergence alone, a text recognition network had 39
-/// % of its signs right instead of 94 % (bench/quantize: recognition), and one of its tensors had a signal-to-noise
-/// ratio of 5 dB. So the threshold may cost at most 6 dB compared with the percentile, measured over the values below
-/// the percentile; zeros are excluded from both.
+/// Returns the threshold of least_divergence(), or the percentile if that threshold loses more than 6 dB compared with
+/// it, measured over the values below the percentile without zeros. A spike or a long tail can pull the threshold far
+/// below the values that matter: with the divergence alone, a text recognition network had 39 % of its signs right
+/// instead of 94 % (bench/quantize: recognition), and one of its tensors had a signal-to-noise ratio of 5 dB.
 double by_entropy(const Histogram& histogram) {
   constexpr double most_error = 4;
   const auto largest = static_cast<double>(histogram.largest());

@@ -18,8 +18,8 @@ struct ThresholdOptions {
   double percentile = 99.99;  ///< The percentile in percent; above 0 and at most 100.
 };
 
-/// Returns the absolute value at which the type saturates, at most the largest observed value; 0 if only zeros were
-/// observed. Throws Error (internal) for entropy with f8, because entropy is defined for the steps of int8.
+/// Returns the absolute value at which a tensor saturates, at most its largest observed value, or 0 if only zeros were
+/// observed. Throws Error (internal) for the method entropy with f8, because entropy is defined for the steps of int8.
 [[nodiscard]] double threshold_of(const Histogram& histogram, const ThresholdOptions& options,
                                   EightBits type = EightBits::int8);
 

@@ -171,7 +171,7 @@ struct Task {
   }
 };
 
-/// The two values to which a weight can be rounded, in quantization steps.
+/// The integers below and above a weight, in quantization steps, to which it can be rounded.
 struct Choice {
   double low = 0;
   double high = 0;

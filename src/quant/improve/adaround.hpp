@@ -19,7 +19,8 @@ struct RoundOptions {
   std::int64_t memory = std::int64_t{1} << 29;  ///< The maximum memory in bytes for the statistics of inputs at a time.
 };
 
-/// The result of AdaRound for a layer with int8 weights.
+/// The result of AdaRound for one layer with int8 weights: the number of its weights, how many were rounded
+/// differently, and the error before and after.
 struct Rounded {
   std::string layer;  ///< The description of the node.
   std::size_t weights = 0;

@@ -185,8 +185,8 @@ void shift_channels(onnx::TensorData& tensor, const std::vector<double>& shift, 
   tensor.bytes = onnx::Bytes(std::move(bytes));
 }
 
-/// Returns the shape of a tensor over all samples, with a dynamic dimension where the samples differ, or nothing if
-/// their ranks differ.
+/// Returns the common shape of tensor `name` over all samples, with a dynamic dimension where sizes differ, or nothing
+/// if the ranks differ.
 std::optional<Shape> common_shape(const std::vector<runtime::TensorMap>& samples, const std::string& name) {
   std::optional<Shape> common;
   for (const runtime::TensorMap& sample : samples) {

@@ -11,7 +11,7 @@
 
 namespace graft::quant {
 
-/// A layer whose bias was changed.
+/// The result of bias correction for one layer. All numbers have the unit of the layer's output.
 struct CorrectedBias {
   std::string layer;   ///< The description of the node.
   std::string tensor;  ///< The name of the layer's output.

@@ -11,7 +11,7 @@ namespace graft::quant {
 
 /// The result for a pair of consecutive layers whose common channels were scaled.
 struct Equalized {
-  /// The descriptions of the two nodes.
+  /// The descriptions of the two layers' nodes, in topological order.
   std::string first;
   std::string second;
   double smallest = 1;

@@ -21,11 +21,11 @@ struct SmoothOptions {
   ObserveOptions observe = {};
 };
 
-/// The result of SmoothQuant for a tensor and the layers that read it.
+/// The result of SmoothQuant for one tensor and the layers that read it.
 struct Smoothed {
   std::string tensor;
   std::vector<std::string> layers;  ///< The descriptions of the nodes.
-  /// The smallest and the largest divisor of its channels.
+  /// The smallest and the largest divisor of the tensor's channels; both are 1 if it was not changed.
   double smallest = 1;
   double largest = 1;
   std::string why_not;  ///< Why the tensor was not divided; empty if it was.

@@ -18,9 +18,10 @@ enum class EightBits : std::uint8_t {
 [[nodiscard]] DType dtype_of(EightBits type);
 [[nodiscard]] onnx::ElementType element_type_of(EightBits type);
 
-/// Returns the largest number that the type stores: 127 (-128 is not used, as in TensorRT) or 448.
+/// Returns the largest number that the type stores: 127 for int8 (-128 is not used, as in TensorRT), 448 for f8.
 [[nodiscard]] double largest_of(EightBits type);
-/// Returns the nearest number that the type can store, ties to even. Numbers beyond the range become the largest one.
+/// Returns the nearest number that the type can store, ties to even. Numbers beyond the range become the largest number
+/// of the same sign.
 [[nodiscard]] double round_to(EightBits type, double number);
 
 }  // namespace graft::quant

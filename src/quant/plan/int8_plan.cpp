@@ -88,7 +88,7 @@ class Planner {
            std::find(found->second.begin(), found->second.end(), use.index) != found->second.end();
   }
 
-  /// Returns whether all readers of a value read it in int8.
+  /// Returns whether a value has readers, all of them read it in int8, and it is not an output of the graph.
   [[nodiscard]] bool is_only_wanted_in_int8(const onnx::Value& value) const {
     return value.output_count == 0 && !value.uses.empty() &&
            std::all_of(value.uses.begin(), value.uses.end(), [&](const onnx::Use& use) { return takes_int8(use); });

@@ -27,7 +27,7 @@ enum class Int8Kind : std::uint8_t {
 /// Returns "int8" or "f8" (for computes and moves), "fused" (follows), "f32" (kept) or "" (none).
 [[nodiscard]] std::string_view to_string(Int8Kind kind, EightBits type);
 
-/// The plan for one node.
+/// The decision for one node: whether it uses int8, and why not.
 struct Int8Node {
   NodeRef node;  ///< The node; its id equals key_of(node).
   Int8Kind kind = Int8Kind::none;
@@ -60,16 +60,18 @@ struct Int8Plan {
 /// convolutions and matrix products folded into their weights. For f8 the opset is at least 19, the first that has f8.
 [[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type = EightBits::int8);
 
-/// Plans int8. Convolutions and matrix products with constant weights compute in int8, and the tensors that they read
-/// are rounded to it. Going back from there: nodes that only move elements (pooling by maximum, concatenation,
-/// transposition ...) pass int8 on, with one scale for all their tensors; a sum keeps the convolution before it in the
-/// same kernel and reads the other side in int8; operators of Graft with an int8 form read and write it if all their
-/// readers read it. Nodes that TensorRT computes in f32 anyway stay as they are.
+/// Decides which nodes use int8 and which tensors are quantized.
 ///
-/// The evidence is NVIDIA's documentation of explicit quantization and the log of layers of TensorRT-RTX 1.7.1 (compute
-/// capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose and most of
-/// AveragePool between Q and DQ read Float; pointwise nodes, and Softmax, become part of the kernel before Q. In f8 the
-/// log showed the same for Conv, Gemm and MatMul, and pools in Float: there they do not move f8.
+/// Convolutions and matrix products with constant weights compute in int8, and their inputs are quantized. From there
+/// the plan proceeds to the nodes before them: nodes that only move elements (max pooling, Concat, Transpose ...) pass
+/// int8 on, with one scale for all their tensors; an Add stays in the kernel of the convolution that computes one of
+/// its inputs, and reads the other input in int8; operators of Graft with an int8 form use it if all readers of their
+/// outputs read int8. Nodes that TensorRT computes in f32 anyway are not changed.
+///
+/// The evidence is NVIDIA's documentation of explicit quantization and the layer information of TensorRT-RTX 1.7.1
+/// (compute capability 8.9): Conv in 1-D to 3-D, with groups and depthwise, Gemm and MatMul read Int8; ConvTranspose
+/// and most of AveragePool between Q and DQ read Float; pointwise nodes, and Softmax, become part of the kernel before
+/// Q. In f8 the result was the same for Conv, Gemm and MatMul, but pools read Float, so they do not pass on f8.
 /// docs/decisions/0012_where_int8_is_placed.md has the details.
 [[nodiscard]] Int8Plan plan_int8(const onnx::Model& prepared, const Int8Choice& choice = {});
 

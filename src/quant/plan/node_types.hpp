@@ -60,10 +60,10 @@ struct ConstantFit {
 [[nodiscard]] bool has_type_of_output(const onnx::Node& node);
 
 [[nodiscard]] bool has_f32_tensor(const onnx::Node& node);
-/// Returns "f16" or "bf16".
+/// Returns the name of the type, "f16" or "bf16".
 [[nodiscard]] std::string_view narrow_name(onnx::ElementType type);
 [[nodiscard]] double largest_number(onnx::ElementType type);
-/// Returns the smallest positive number of f16 or bf16.
+/// Returns the smallest positive number of f16 or bf16 (subnormal numbers included).
 [[nodiscard]] double smallest_number(onnx::ElementType type);
 
 }  // namespace graft::quant

@@ -213,7 +213,7 @@ class Typing {
     }
   }
 
-  /// Removes Cast nodes of the original model whose input already has the target type.
+  /// Removes the Cast nodes of the original model that have become identities, because their input has the target type.
   void remove_idle_casts() {
     for (onnx::Node* node : graph().nodes()) {
       if (!node->is("Cast") || node->input(0) == nullptr || node->input(0)->type != node->output()->type) continue;

@@ -26,13 +26,14 @@ using report::AdjustedConstant;
 /// The metadata key on nodes that are kept in f32. The value is "f32: " followed by the reason.
 inline constexpr std::string_view precision_note = "graft.precision";
 
-/// Returns the element type of f16 or bf16. Throws Error (internal) for int8.
+/// Returns onnx::ElementType::f16 or bf16 for these precisions. Throws Error (internal) for int8.
 [[nodiscard]] onnx::ElementType element_type_of(report::Precision precision);
 
-/// Returns the key of a node in plans: the name of its first output, which every node has.
+/// Returns the name of a node's first output, which identifies the node in plans and maps. Every node has one.
 [[nodiscard]] const std::string& key_of(const onnx::Node& node);
 
-/// Returns the reason for not converting a node in Graft's domain whose operator is not loaded.
+/// Returns the reason, for reports, why a node in Graft's domain is not converted if no loaded library has its
+/// operator.
 [[nodiscard]] std::string unknown_operator_reason();
 
 /// Returns whether a node computes the same result in any type, because it only moves, converts or creates elements, or

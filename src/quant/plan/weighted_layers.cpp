@@ -43,7 +43,7 @@ onnx::Node* find_add(const WeightedLayer& layer) {
   return numbers_per_channel(layer, other) ? add : nullptr;
 }
 
-/// Returns whether a Pad pads with zeros and does not change the channel axis, axis 1.
+/// Returns whether a Pad pads with the constant 0 and does not pad axis 1, the channels.
 bool pads_with_zeros(const onnx::Node& pad) {
   if (pad.string_or("mode", "constant") != "constant" || pad.input(1) == nullptr || pad.input(3) != nullptr) {
     return false;

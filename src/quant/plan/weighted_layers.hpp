@@ -46,9 +46,10 @@ struct WeightedLayer {
   [[nodiscard]] bool owns_weights() const;
 };
 
-/// Returns the layer of a node, or nothing for other nodes. Types and shapes should have been inferred.
+/// Returns the layer that `node` belongs to if the node is a Conv, ConvTranspose, Gemm or MatMul with weights as in
+/// WeightedLayer; otherwise nothing. Types and shapes should have been inferred.
 [[nodiscard]] std::optional<WeightedLayer> find_weighted_layer(onnx::Node& node);
-/// Returns the layers of the main graph, in order.
+/// Returns the layers (find_weighted_layer) of all nodes of the main graph, in topological order.
 [[nodiscard]] std::vector<WeightedLayer> weighted_layers(onnx::Model& model);
 
 /// Returns the node that reads a value, if the value has exactly one use, in its own graph, and is not an output of the
@@ -65,13 +66,15 @@ struct WeightedLayer {
 [[nodiscard]] std::optional<std::vector<double>> numbers_per_channel(const WeightedLayer& layer,
                                                                      const onnx::Value* constant);
 
-/// Returns the bias of each channel of the output: zeros if the layer has no bias, or nothing if the bias is not
+/// Returns the bias of each output channel: zeros if the layer has no bias. Returns nothing if the bias is not
 /// constant.
 [[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
-/// Sets the bias of a layer. The output keeps its name. For a MatMul without an Add, adds an Add.
+/// Sets the bias of a layer to one number per output channel, for a MatMul in an Add, which is added if necessary. The
+/// output keeps its name.
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
-/// Replaces an input with an f32 constant, which keeps the old name if no other node reads the old constant.
+/// Replaces input `input` of a node by an f32 constant of shape `dims`. It gets the name of the old constant if no
+/// other node reads that one.
 void replace_constant(onnx::Node& node, std::size_t input, const std::vector<std::int64_t>& dims,
                       const std::vector<double>& numbers);
 

@@ -48,10 +48,10 @@ struct Int8Options {
   /// usual_method(type).
   std::optional<ThresholdMethod> calibration = {};
   std::optional<double> percentile = {};  ///< See ThresholdOptions::percentile.
-  /// Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.
+  /// Patterns, with * and ?, for the names of nodes and tensors or the operators to keep in f32.
   std::vector<std::string> keep;
   std::vector<std::string> only;  ///< Patterns of all nodes that may become int8; if empty, all may.
-  /// Scales computed by TensorRT. With them, data only serve to compare outputs.
+  /// Scales that TensorRT computed. If set, nothing is calibrated, and data are only used to compare outputs.
   std::optional<CalibrationCache> cache;
   /// The file that stores the counts between runs; empty for none. See CalibrateOptions::state.
   std::filesystem::path state = {};
@@ -63,11 +63,12 @@ struct Int8Options {
   /// accuracy stay in f32, and all of them do if the outputs would otherwise miss the limits.
   std::optional<report::Precision> rest;
   NodeRefusal refusal = {};  ///< Refuses nodes in the type `rest`. See TypedOptions::refusal.
-  /// The largest allowed drop of the metric, in the metric's unit.
+  /// The largest allowed decrease of `metric` compared with the f32 network, in the unit of the metric. If not set, the
+  /// metric does not limit the search.
   std::optional<double> max_drop;
-  /// Called once for the prepared f32 network, and once for each model that is tried; larger results are better.
-  /// If it is not set, the metric is the percentage of rows of the outputs whose largest element has the same index as
-  /// in f32.
+  /// Returns the user's metric of a model; larger is better. It is called once for the prepared f32 network, and once
+  /// for each model that is tried. If not set, the metric is the percentage of rows of the outputs whose largest
+  /// element has the same index as in f32.
   std::function<double(const onnx::Model&)> metric = {};
   std::int64_t judged = 64;  ///< The maximum number of samples for which outputs are compared.
   int threads = 0;

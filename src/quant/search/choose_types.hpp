@@ -25,7 +25,7 @@ struct ChooseOptions {
   bool typed_io = false;          ///< Whether inputs and outputs are converted as well. See TypedOptions::typed_io.
   std::vector<std::string> keep;  ///< Patterns, with * and ?, of the nodes, tensors or operators to keep in f32.
   std::vector<std::string> only;  ///< Patterns of all nodes that may leave f32; if empty, all may.
-  /// Whether nodes before QuantizeLinear may be converted. See TypedOptions::narrow_before_int8.
+  /// Whether nodes whose results a QuantizeLinear reads may be converted, see TypedOptions::narrow_before_int8.
   bool narrow_before_int8 = false;
   /// Further nodes to keep in f32: maps their key_of to the reason.
   std::map<std::string, std::string, std::less<>> kept = {};
@@ -41,7 +41,8 @@ struct ChooseOptions {
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Returns the default limit in dB: verify::narrow_limit_db, so that verify accepts a model that meets it.
+/// Returns the default limit, in dB, for outputs in this type: verify::narrow_limit_db, so that `verify` accepts a
+/// model that meets it.
 [[nodiscard]] double limit_of(report::Precision precision);
 
 /// A node, the type that was chosen for it, and the reason.

@@ -11,7 +11,7 @@
 namespace graft::quant {
 namespace {
 
-/// The maximum size in bytes of the f32 network's outputs that are kept for comparisons.
+/// The maximum total size, in bytes, of the f32 network's outputs that are stored for comparisons.
 constexpr std::size_t most_data_memory = std::size_t{1} << 30;
 
 double agreement_of(const std::vector<verify::OutputFigures>& outputs) {

@@ -24,7 +24,8 @@ class Int8Scaling {
   /// more layers do. Returns the number of samples, and adds remarks for the user to `notes`.
   std::int64_t calibrate(const runtime::Engine& engine, const CalibrationData& data, const KeptLayers& kept,
                          std::vector<std::string>& notes);
-  /// Uses the scales of the cache in the options. Throws Error if it has no scale for any tensor that becomes int8.
+  /// Reads the scales from Int8Options::cache instead of calibrating. Throws Error if the cache has no scale for any
+  /// tensor that is quantized.
   void read_cache();
 
   /// Returns the plan with the layers `kept` in f32. Nodes that need a tensor without a scale, for example one that was

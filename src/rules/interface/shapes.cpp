@@ -27,7 +27,7 @@
 namespace graft::rules {
 namespace {
 
-/// Returns why the model cannot be run with synthetic inputs, or an empty string if it can.
+/// Runs the model once with synthetic inputs. Returns the error message if that fails, otherwise an empty string.
 std::string refusal(const runtime::Engine& engine, const onnx::Model& model) {
   try {
     static_cast<void>(verify::verify_models(engine, model, model, {.seeds = 1}));

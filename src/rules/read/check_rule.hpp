@@ -6,8 +6,9 @@
 
 namespace graft::rules {
 
-/// Throws Error naming the place of the rule, attribute or input that is wrong. An expression is checked when it has a
-/// value. Attributes of operators that are neither ONNX's nor Graft's are not checked.
+/// Throws Error with the place of the rule, attribute or input that is invalid. Expressions are not evaluated here,
+/// because their values depend on a match. Attributes of operators that belong neither to ONNX nor to Graft are not
+/// checked.
 void check_rule(const Rule& rule);
 
 }  // namespace graft::rules

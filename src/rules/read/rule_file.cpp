@@ -32,7 +32,7 @@ struct KindInfo {
   std::string_view key;
   Kind kind;
   Stage stage;  ///< The stage, unless the rule sets `stage`.
-  /// The keys that a kind of rule allows, in addition to `optional` and `reason`, which every kind allows.
+  /// The keys that rules of this kind allow, in addition to `optional` and `reason`, which all rules allow.
   std::vector<std::string> options;
 };
 

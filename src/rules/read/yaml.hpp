@@ -14,10 +14,10 @@
 
 namespace graft::rules {
 
-/// Returns the value of a key, or nothing if the map does not have the key.
+/// Returns the value of `key` in a map, or nothing if the map does not contain the key.
 [[nodiscard]] std::optional<YAML::Node> find_key(const YAML::Node& map, std::string_view key);
 
-/// Reads values from YAML nodes. All methods throw Error with the line and column of a node of another kind.
+/// Reads values from YAML nodes. All methods throw Error with line and column if a node has another kind than expected.
 class YamlReader {
  public:
   explicit YamlReader(std::string name) : name_(std::move(name)) {}

@@ -62,7 +62,8 @@ struct InputFacts {
 /// by Graft's kernels.
 [[nodiscard]] InputFacts find_input_facts(const NewNode& node, const onnx::Graph& graph);
 [[nodiscard]] bool are_types_known(const NewNode& node, const onnx::Graph& graph);
-/// Returns the types of the operator's outputs. Throws Error if the operator does not accept inputs of these types.
+/// Returns the types of the new operator's outputs for these input types. Throws Error if the operator does not accept
+/// them.
 std::vector<DType> checked_output_dtypes(const NewNode& node, std::span<const DType> inputs);
 /// Throws Error if the operator does not accept the types or shapes of the inputs, or if its outputs have other types
 /// or ranks than the region's.

@@ -14,7 +14,8 @@
 namespace graft::rules {
 namespace {
 
-/// Returns the allowed types of the inputs: "(f32, i32) or (f16, i32)".
+/// Returns the combinations of types that the first `count` inputs of an operator may have, as text: "(f32, i32) or
+/// (f16, i32)".
 std::string input_types_text(const OperatorType& type, std::size_t count) {
   std::vector<std::string> all;
   for (const TypeRow& row : type.type_rows) {

@@ -62,7 +62,7 @@ onnx::TensorData new_constant(const Rule::Entry& entry, const onnx::TensorData& 
   return onnx::TensorData::from_numbers(old.type, old.dims, *numbers);
 }
 
-/// Returns the nodes of the graph that read a tensor, each once.
+/// Returns the nodes of `graph` that read a value, each node once.
 std::vector<onnx::Node*> users_of(const onnx::Value& value, const onnx::Graph& graph) {
   std::vector<onnx::Node*> users;
   for (const onnx::Use& use : value.uses) {

@@ -26,7 +26,7 @@ struct IndexChoice {
 /// A tensor of indices that may differ between two models because the scores are rounded differently.
 struct JudgedChoice {
   IndexChoice choice;
-  /// The error that is allowed for a score of each model, as a fraction of the largest score of the row.
+  /// The allowed error of each score in each model, as a fraction of the largest score of its row.
   double share;
 
   /// Returns the tensor of scores of the reference, from `inputs` if it is an input of the model, otherwise from

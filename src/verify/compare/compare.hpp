@@ -50,9 +50,9 @@ class ElementTolerance {
   std::optional<SliceMaxima> largest_;  ///< Computed on first use.
 };
 
-/// Returns whether a value results from rounding: the output of QuantizeLinear, of another ONNX operator that quantizes
-/// its result, or of an operator of Graft, possibly in another shape or order. Other integers, such as indices and
-/// classes, are exact.
+/// Returns whether the integers of a value result from rounding real numbers: it is the output of QuantizeLinear, of
+/// another ONNX operator that quantizes its result, or of a Graft operator, possibly reshaped or transposed. Other
+/// integers, such as indices and classes, are exact.
 [[nodiscard]] bool is_quantized(const onnx::Value& value);
 
 /// Returns whether a node of the model rounds real numbers to 8 bits.

@@ -17,7 +17,7 @@ using report::ErrorFigures;
 using report::ErrorHistogram;
 using report::TensorRange;
 
-/// A sum of squares. Its exponent has more bits than the exponent of double, so that squares of f64 numbers neither
+/// The type of sums of squares. Its exponent has more bits than that of double, so that squares of f64 numbers neither
 /// overflow nor become 0.
 using SumOfSquares = long double;
 static_assert(std::numeric_limits<SumOfSquares>::max_exponent > 2 * std::numeric_limits<double>::max_exponent);

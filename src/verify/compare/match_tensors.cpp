@@ -25,8 +25,8 @@ bool is_computed(const onnx::Value& value) {
   return value.producer != nullptr && !value.constant() && holds_numbers(value);
 }
 
-/// Returns whether both tensors contain integers or both contain real numbers, as far as the types are known. A
-/// quantized integer is not equal to the real number that it represents.
+/// Returns false if one tensor is known to contain integers and the other real numbers; otherwise true. A quantized
+/// integer is never equal to the real number that it represents.
 bool same_kind(const onnx::Value& a, const onnx::Value& b) {
   if (!a.type || !b.type) return true;
   return is_whole(*a.type) == is_whole(*b.type);
@@ -48,7 +48,7 @@ bool can_have_as_many(const onnx::Value& a, const onnx::Value& b) {
   return !left || !right || *left == *right;
 }
 
-/// Returns a hash of the constants that a node reads, or 0 if they are too small to distinguish nodes.
+/// Returns a hash of the constants that a node reads, or 0 if they have too few elements to distinguish nodes.
 std::size_t weights_of(const onnx::Node& node) {
   constexpr std::int64_t few = 8;
   std::size_t hash = 0;

@@ -17,19 +17,19 @@ struct TensorMatch {
   MatchedBy how = MatchedBy::name;
 };
 
-/// Returns the tensors of the main graph that nodes compute and whose elements are numeric.
+/// Returns the tensors with numeric elements that nodes of the main graph compute.
 [[nodiscard]] std::vector<const onnx::Value*> tensors_of(const onnx::Model& model);
 
-/// Pairs tensors of two models. Each tensor is in at most one pair.
+/// Finds pairs of tensors in two models that compute the same. Each tensor is in at most one pair.
 class TensorMatcher {
  public:
   TensorMatcher(const onnx::Model& reference, const onnx::Model& candidate);
 
   /// Adds a pair. Throws Error (internal) if one of the tensors already has a partner.
   void add(const onnx::Value& reference, const onnx::Value& candidate, MatchedBy how);
-  /// Pairs tensors by name, by the origins that rewrites recorded, and by structure, starting from the existing pairs.
-  /// `trust_names` should be false if names are numbers and the network was changed, because such a name then denotes
-  /// another tensor.
+  /// Pairs tensors by name, by the original names that rewrites recorded in the metadata, and by the structure of the
+  /// graphs, starting from the existing pairs. Set `trust_names` to false if names are numbers and the network was
+  /// changed, because an equal name then may denote a different tensor.
   void match(bool trust_names = true);
 
   [[nodiscard]] const onnx::Value* reference_of(const onnx::Value& candidate) const;

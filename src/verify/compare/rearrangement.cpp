@@ -228,7 +228,8 @@ class Search {
   double straight_ = 0;  ///< The sum of squared errors in the order of the reference.
 };
 
-/// Returns the names of an image's axes in this order, for example "NCHW"; empty for ranks other than 3, 4 and 5.
+/// Returns the names of the axes of an image of this rank in the order `axes`, for example "NHWC"; empty for ranks
+/// other than 3, 4 and 5.
 std::string axis_names(std::size_t rank, const Dims& axes) {
   constexpr std::string_view letters3 = "NCW";
   constexpr std::string_view letters4 = "NCHW";

@@ -15,7 +15,7 @@ namespace graft::verify {
 
 using report::Rearrangement;
 
-/// Returns the reference's elements in the candidate's order.
+/// Returns the elements of `reference` in the order and shape that `layout` describes.
 [[nodiscard]] onnx::TensorData rearrange(const onnx::TensorData& reference, const Rearrangement& layout);
 
 /// Returns the order of the reference's elements that explains the candidate: all elements are within the tolerance,
@@ -27,15 +27,15 @@ using report::Rearrangement;
     const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
     const std::vector<std::vector<std::int64_t>>& shapes = {});
 
-/// Returns the transposition that explains the candidate best, even if its elements are not within the tolerance. The
-/// transposed dimensions must be the candidate's. Returns nothing if the original order explains the candidate equally
-/// well.
+/// Returns the transposition of the reference that is most similar to the candidate, even if elements exceed the
+/// tolerance. Only transpositions that give the candidate's dimensions are considered. Returns nothing if the original
+/// order is as similar.
 [[nodiscard]] std::optional<Rearrangement> nearest_transposition(const onnx::TensorData& reference,
                                                                  const onnx::TensorData& candidate);
 
-/// Returns the transposition that follows from the dimensions alone, regardless of the elements: a move of the channel
-/// axis, or the only possible transposition. Returns nothing if the dimensions are equal, or if several transpositions
-/// or none explain them.
+/// Returns the transposition that follows from the dimensions alone: a move of the channel axis, or the only
+/// permutation of the reference's dimensions that gives the candidate's. Returns nothing if the dimensions are equal,
+/// or if no or several permutations are possible.
 [[nodiscard]] std::optional<Rearrangement> transposition_between(const std::vector<std::int64_t>& reference,
                                                                  const std::vector<std::int64_t>& candidate);
 

@@ -36,12 +36,13 @@ struct DataSet {
   std::function<runtime::TensorMap(std::int64_t)> sample = {};
 };
 
-/// The settings of verify_models and of compare_layers (verify/localize/layers.hpp).
+/// The settings of verify_models and of compare_layers (in verify/localize/layers.hpp).
 struct VerifyOptions {
   /// The number of runs with synthetic inputs, if the caller gives no data. 0 selects usual_seeds in verify_models, and
   /// 1 (2 if int8 is emulated) in compare_layers.
   std::size_t seeds = 0;
-  /// Whether to add runs with zeros, negative, large and small numbers, with another batch size. verify_models only.
+  /// Whether to add runs with inputs of zeros and of negative, large and small numbers, with another batch size. Used
+  /// by verify_models only.
   bool edge_values = false;
   /// The inputs of each run, by name. An unknown name is an error.
   std::vector<runtime::TensorMap> data = {};
@@ -81,7 +82,8 @@ struct VerifyOptions {
   /// The settings whose names messages use for `data` and `shapes`.
   Setting data_setting = Setting::data;
   Setting shapes_setting = Setting::synthetic_shapes;
-  /// Called after each run, and by compare_layers after each step.
+  /// Called after each run, and by compare_layers after each step, with a description of the step, the number of steps
+  /// done and the total number.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 
   /// Returns whether the caller gave the inputs.
@@ -90,7 +92,7 @@ struct VerifyOptions {
   [[nodiscard]] std::size_t run_count() const {
     return data.empty() ? static_cast<std::size_t>(data_set.count) : data.size();
   }
-  /// Returns the caller's inputs of a run.
+  /// Returns the caller's inputs of run number `run`, by name.
   [[nodiscard]] runtime::TensorMap inputs_of(std::size_t run) const {
     return data.empty() ? data_set.sample(static_cast<std::int64_t>(run)) : data[run];
   }

@@ -135,7 +135,7 @@ void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& can
   }
 }
 
-/// Returns the given ranges under the names of the reference, and inferred ranges for other inputs.
+/// Returns the ranges in `given`, under the names of the reference's inputs, and inferred ranges for the other inputs.
 InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& candidate, const InputRanges& given) {
   InputRanges ranges;
   const GivenInputs inputs(reference, candidate);

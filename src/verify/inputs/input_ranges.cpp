@@ -25,7 +25,7 @@ bool gives_on(const onnx::Node& node) {
   return has_trait(node, onnx::trait::moves_data) || is_any_of(node, {"Cast", "Pad", "Resize"});
 }
 
-/// Returns whether `holds` is true for all elements of a constant with 1 to 64 elements.
+/// Returns whether a value is a constant with 1 to 64 elements and `holds` is true for all of them.
 bool all_of(const onnx::Value* value, const std::function<bool(double)>& holds) {
   constexpr std::int64_t few = 64;
   const auto constant = value == nullptr ? std::nullopt : value->constant();
@@ -50,7 +50,8 @@ bool is_mean_of_image(double number) {
   return number >= darkest && number <= brightest;
 }
 
-/// Returns whether the input has 1, 3 or 4 channels along an axis where images have their channels.
+/// Returns whether an input may be an image: it has rank 3 or 4, and 1, 3 or 4 channels on the axis before height and
+/// width or on the last axis.
 bool has_shape_of_image(const onnx::Value& input) {
   const auto are_channels = [](const Dim& dim) {
     return dim.is_constant() && (dim.value() == 1 || dim.value() == 3 || dim.value() == 4);
@@ -134,7 +135,7 @@ std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Nod
   return std::nullopt;
 }
 
-/// Returns the size of an axis, or nothing if the file does not declare it.
+/// Returns the size of an axis, which may be negative to count from the end, or nothing if it is dynamic or unknown.
 std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t axis) {
   const std::size_t rank = value.initializer ? value.initializer->dims.size() : value.shape ? value.shape->size() : 0;
   const auto place = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
@@ -178,7 +179,7 @@ std::optional<std::int64_t> rows_of(const onnx::Node& node, std::size_t place) {
   return std::nullopt;
 }
 
-/// Returns the lowest and the highest element of a constant with up to 1024 elements.
+/// Returns the lowest and the highest element of a value, or nothing if it is not a constant with 1 to 1024 elements.
 std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
   constexpr std::int64_t few = 1024;
   const auto constant = value == nullptr ? std::nullopt : value->constant();

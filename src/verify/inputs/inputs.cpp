@@ -149,8 +149,8 @@ std::pair<std::int64_t, std::int64_t> integer_range(onnx::ElementType type, bool
   }
 }
 
-/// Returns the lowest and highest number of a type. 64-bit integers are limited to those that f64, the type of ranges,
-/// represents exactly.
+/// Returns the lowest and highest number of a type. For 64-bit integers these are limited to integers that f64, in
+/// which ranges are stored, represents exactly.
 std::pair<double, double> limits_of(onnx::ElementType type) {
   if (is_floating_point(type)) return {-largest_of(type), largest_of(type)};
   constexpr double of_32_bits = 2147483647;

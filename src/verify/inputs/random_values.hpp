@@ -8,13 +8,14 @@
 
 namespace graft::verify {
 
-/// The values of a main graph that depend on random numbers, each with the node that generates the numbers: "node
-/// 'noise' (RandomNormal)".
+/// Maps each value of a main graph that depends on random numbers to a description of the node that generates them:
+/// "node 'noise' (RandomNormal)".
 using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 
-/// Returns the values that depend on random numbers, whatever the seed, because an engine generates different numbers
-/// in each run. Dropout counts if it is in training mode; a node that calls a function or has subgraphs counts if there
-/// is a random node inside. A value that depends only on the shape of a random tensor does not count.
+/// Returns the values that depend on random numbers. A seed attribute makes no difference, because engines generate
+/// different numbers in each run. Dropout counts if it is in training mode; a node that calls a function or has
+/// subgraphs counts if a random node is inside. A value that depends only on the shape of a random tensor does not
+/// count.
 [[nodiscard]] RandomValues random_values(const onnx::Model& model);
 
 /// Returns why a pair of values is not compared, "it depends on the random numbers of node 'noise' (RandomNormal)", if

@@ -194,7 +194,7 @@ struct JudgedModel {
     return dispute;
   }
 
-  /// Returns the text of a difference with the names of the engines instead of "the reference" and "the candidate".
+  /// Returns a difference as text, with the names of the engines in place of "the reference" and "the candidate".
   [[nodiscard]] std::string text_of(const Difference& difference) const {
     std::string text = difference_text(difference);
     const auto replace_all = [&](std::string_view side, std::string_view engine) {
@@ -293,7 +293,7 @@ std::string own_words(const Error& refused, const onnx::Model& model) {
   return engine_end == std::string::npos ? text.substr(before.size()) : text.substr(engine_end + 2);
 }
 
-/// Returns the FNV-1a hash of the operators and output names of a model, which is the same in every process.
+/// Returns the FNV-1a hash of the operators and output names of a model. It is the same in every process.
 std::uint64_t fingerprint(const onnx::Model& model) {
   std::uint64_t hash = 14695981039346656037U;
   const auto add = [&](const std::string& text) {
@@ -389,7 +389,7 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   bool is_replaced_ = false;
 };
 
-/// Returns Answer::rewritten of a compiled model.
+/// Returns the member `rewritten` of a compiled model's Answer; empty if it has no Answer.
 std::string rewritten_by(const runtime::CompiledModel& compiled) { return answer_of(compiled, "").rewritten; }
 
 class TwoJudges final : public Judges {
@@ -464,8 +464,8 @@ class TwoJudges final : public Judges {
     }
   }
 
-  /// Evaluates a constant graph. If both engines compute it and their results differ, it throws Error, so that the
-  /// graph stays in the model and is not folded.
+  /// Returns the outputs of a constant graph, by name. If both engines compute it and their results differ, throws
+  /// Error, so that the graph is not folded into a constant.
   [[nodiscard]] runtime::TensorMap evaluate_constant_graph(const onnx::Model& model) const override {
     const Faults faults = faults_of(model);
     if (!has_first()) return second_.evaluate_constant_graph(model);

@@ -16,9 +16,10 @@ namespace graft::verify {
 struct JudgesOptions {
   enum class Asked : std::uint8_t {
     never,  ///< The second engine runs the models that the first does not run, and checks nothing.
-    /// The second engine also checks a sample of runs, and confirms differences that the first engine found.
+    /// The second engine also repeats a sample of the runs, and confirms differences that the first engine found.
     where_in_doubt,
-    /// Both engines run every model that both support, unless exactly one of them is known to compute it wrongly.
+    /// Both engines run every model that both support, unless exactly one of them is known to compute the model
+    /// wrongly.
     always,
   };
   Asked second = Asked::where_in_doubt;

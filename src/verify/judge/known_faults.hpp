@@ -24,13 +24,13 @@ struct KnownFault {
 
 [[nodiscard]] std::span<const KnownFault> known_fault_table();
 
-/// Returns whether a condition is true for a node. A part of a condition is one of:
-/// - `name=value`: an attribute as text, `absent` if the node does not have it;
-/// - `given(i)`: input i exists; `constant(i)`: it is computed from constants only; `computed(i)`: it is not;
-/// - `type(i)=f16`, `rank(i)=3`, `fraction(i)` (the sizes of the first input times the scales in input i are not
-/// integers): also true if the type, rank or number is unknown;
-/// - `dynamic(i)`: a size of input i is unknown; `control(i)`: an If, Loop or Scan computes it, directly or through
-/// nodes that move data.
+/// Returns whether a condition, a list of parts separated by ", ", is true for a node. Each part is one of:
+/// - `name=value`: the attribute has this value as text; `name=absent`: the node does not have it.
+/// - `given(i)`: input i is present. `constant(i)`: it is computed from constants only. `computed(i)`: it is not.
+/// - `type(i)=f16`, `rank(i)=3`: input i has this type or rank. `fraction(i)`: the sizes of input 0 times the scales in
+///   input i are not all integers. These are also true if the type, rank or number is unknown.
+/// - `dynamic(i)`: a size of input i is unknown.
+/// - `control(i)`: an If, Loop or Scan computes input i, directly or through nodes that move data.
 [[nodiscard]] bool holds_of(std::string_view condition, const onnx::Node& node);
 
 /// A table of known faults, by operator. Engine names may include a version ("OpenVINO 2026.4.1"); a fault counts for

@@ -18,7 +18,7 @@
 
 namespace graft::verify {
 
-/// Returns the only axis along which the sizes differ, or nothing if there is not exactly one.
+/// Returns the axis along which two shapes of equal rank differ, or nothing unless they differ along exactly one axis.
 [[nodiscard]] std::optional<std::size_t> only_other_axis(const std::vector<std::int64_t>& left,
                                                          const std::vector<std::int64_t>& right);
 
@@ -70,7 +70,7 @@ class NoiseFloor {
   /// It is the number of values that an element had exactly once, summed over all elements, divided by the number of
   /// runs, where the reference counts as a run (Good and Turing 1953).
   [[nodiscard]] double expected_new() const;
-  /// Returns the largest finite deviation.
+  /// Returns the largest finite deviation of all elements; 0 without draws.
   [[nodiscard]] double largest() const { return deviations_ ? deviations_->whole() : 0; }
   /// Returns the largest finite deviation divided by the largest absolute number of the reference.
   [[nodiscard]] double share() const;

@@ -195,7 +195,7 @@ bool adds_up(const Node& node) {
   return is_product(node) || is_reduction(node) || is_one_of(node, names) || !node.domain.empty();
 }
 
-/// Returns whether the result is an integer if all inputs are integers.
+/// Returns whether the result of a node consists of integers if all its inputs do.
 bool keeps_integers(const Node& node) {
   return is_one_of(node, {"Add", "Sub", "Mul", "Sum", "Conv", "MatMul", "Gemm", "ReduceSum", "Cast", "CastLike"});
 }

@@ -29,14 +29,15 @@ struct NoisyGraph {
   runtime::NarrowTypes narrow;  ///< Inputs and outputs that were f16 or bf16 and are f32 in the copy.
 };
 
-/// Returns a copy of the model with an input of factors, by which it multiplies the results that operations round, the
-/// terms of sums, the constants of elementwise arithmetic, and biases. Normalizations are first split into mean,
-/// variance and division, which amplify rounding errors. Exact results are not changed: data movement, selections,
-/// small integers, and values that depend only on constants and shapes. `options` determines which functions are
-/// inlined. Each tensor has the noise of its own type; f16 and bf16 are computed in f32. A cast adds no noise.
+/// Returns a copy of the model that multiplies its inexact values by noise factors, which are an additional input. The
+/// values are: results that operations round, terms of sums, constants of elementwise arithmetic, and biases.
+/// Normalizations are first split into mean, variance and division, which amplify rounding errors. Exact values get no
+/// noise: results of data movement, selections and casts, small integers, and values that depend only on constants and
+/// shapes. Each tensor has the noise of its own type; f16 and bf16 are computed in f32. `options` determines which
+/// functions are inlined.
 ///
-/// The factors are an input because engines do not fold, share or precompute inputs: the same factors lead to the same
-/// bits. Throws Error if the model cannot be upgraded to opset 14.
+/// The factors are an input because engines do not fold, share or precompute inputs: equal factors give equal bits.
+/// Throws Error if the model cannot be upgraded to opset 14.
 [[nodiscard]] NoisyGraph add_rounding_noise(const onnx::Model& model, const runtime::CompileOptions& options,
                                             F64Noise f64_noise = F64Noise::of_engine);
 

@@ -35,7 +35,7 @@ onnx::ElementType type_of(Precision precision) {
   return precision == Precision::f16 ? onnx::ElementType::f16 : onnx::ElementType::bf16;
 }
 
-/// Returns the smallest normal number of the type, below which values lose digits.
+/// Returns the smallest normal number of f16 or bf16. Smaller numbers are represented with fewer digits.
 double smallest_normal(Precision precision) {
   constexpr int f16_exponent = -14;
   constexpr int bf16_exponent = -126;
@@ -107,8 +107,8 @@ void for_each_rounded(const onnx::TensorData& tensor, Precision precision, F&& f
   }
 }
 
-/// Returns whether an input of a Resize contains scales or sizes, which must not be rounded. ONNX allows only f32 for
-/// scales.
+/// Returns whether `use` is an input of a Resize other than its data, such as scales or sizes. These must not be
+/// rounded, and ONNX allows only f32 for scales.
 bool is_size(const onnx::Use& use) { return use.node->is("Resize") && use.index != 0; }
 
 bool is_f32(const onnx::Value& value) { return value.type == onnx::ElementType::f32; }
@@ -156,7 +156,7 @@ std::optional<onnx::TensorData> rounded_weight(const onnx::Value& value, const o
   return std::nullopt;
 }
 
-/// Calls `visit` for the main graph and for each graph inside a node.
+/// Calls `visit` with `graph` and with all subgraphs of its nodes, nested ones included.
 template <class AnyGraph, class Visit>
 void for_each_graph(AnyGraph& graph, const Visit& visit) {
   visit(graph);

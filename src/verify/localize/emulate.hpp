@@ -36,14 +36,15 @@ using Scales = std::map<std::string, double, std::less<>>;
 /// inside them can be compared. Graft's operators stay single nodes.
 [[nodiscard]] onnx::Model with_open_functions(const onnx::Model& model);
 
-/// Returns the model as it would run in f16, bf16 or int8, in standard operators and with inlined functions.
+/// Returns a copy of the model that computes in f32 what the model would compute in f16, bf16 or int8, with standard
+/// operators and inlined functions.
 ///
 /// y = Op(x) becomes y = Cast(Cast(Op(x), f16), f32) in f16, likewise in bf16, and y = Mul(Clip(Round(Div(Op(x),
 /// scale)), -128, 127), scale) in int8. Every f32 tensor, also in the bodies of If, Loop and Scan, is rounded after the
-/// node that computes it, and so are inputs and weights. Operators compute in f32 internally, as Graft's and TensorRT's
-/// do. In f16 and bf16, values beyond the range become infinite; in int8 they saturate, each tensor with its own
-/// scale. In int8, weights of Conv, ConvTranspose, Gemm and MatMul have one scale per channel; other constants are not
-/// rounded, and neither are bodies, whose tensors have no scales. The rounded tensor keeps the name.
+/// node that computes it, and so are inputs and weights. The rounded tensor keeps its name. Operators compute in f32
+/// internally, as Graft's and TensorRT's do. In f16 and bf16, values beyond the range become infinite; in int8 they
+/// saturate, each tensor with its scale in `scales`. In int8, weights of Conv, ConvTranspose, Gemm and MatMul have one
+/// scale per channel; other constants, and tensors in bodies, are not rounded.
 [[nodiscard]] onnx::Model emulate(const onnx::Model& model, Precision precision, const Scales& scales = {});
 
 /// Returns the f32 constants, including those in subgraphs, with elements that become infinite in f16 or bf16. Returns

@@ -14,7 +14,7 @@
 
 namespace graft::verify {
 
-/// The settings of a proof.
+/// The settings of prove_region and measure_region.
 struct ProofOptions {
   std::uint64_t seed = 0;
   std::size_t seeds = 2;                    ///< Number of seeds for each shape and magnitude.
@@ -30,18 +30,19 @@ struct ProofOptions {
   std::vector<std::string> emptied = {};
 };
 
-/// The result of a proof.
+/// The result of prove_region or measure_region.
 struct ProofResult {
   bool proven = false;
   std::size_t trials = 0;   ///< Number of runs that were compared.
   std::size_t skipped = 0;  ///< The number of trials whose sizes or elements the original region refuses.
-  /// The number of trials in which only the noise floor of the original region explains a difference.
+  /// The number of trials in which outputs exceeded the tolerance and only the noise floor of the original region
+  /// explains it.
   std::size_t within_noise = 0;
   std::size_t without_elements = 0;  ///< Number of trials in which an input of ProofOptions::emptied had no elements.
   std::string output;                ///< The output with the worst difference.
   Difference worst;
-  /// A description of the result: "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0, 2]", or the
-  /// counterexample with its inputs, output and numbers.
+  /// A description of the result for reports: "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0,
+  /// 2]", or the counterexample with its inputs, output and numbers.
   std::string text;
   std::optional<Dispute> dispute = {};  ///< If set, the region is not proven, and `text` states why.
 };
