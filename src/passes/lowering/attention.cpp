@@ -169,7 +169,7 @@ class AttentionWriter {
   }
 
   /// Writes the tensor that is added to the scores (mask, causality and window), and returns its name, or "" if nothing
-  /// is added. Returns nothing, after site.no() stored the reason, if the tensor cannot be written.
+  /// is added. Returns nothing, and stores the reason with site.no(), if the tensor cannot be written.
   std::optional<std::string> bias() {
     const bool is_causal = node_.int_or("is_causal", 0) != 0;
     const std::int64_t left = node_.int_or("left_window_size", -1);

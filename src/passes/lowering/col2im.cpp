@@ -39,7 +39,7 @@ struct Blocks {
   }
 };
 
-/// Reads the sizes of a Col2Im. Returns nothing, after site.no() stored the reason, if sizes are unknown or
+/// Reads the sizes of a Col2Im. Returns nothing, and stores the reason with site.no(), if sizes are unknown or
 /// inconsistent.
 std::optional<Blocks> read_blocks(Site& site) {
   const auto image = site.ints(1);

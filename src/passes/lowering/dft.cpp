@@ -62,8 +62,8 @@ std::vector<double> matrix_of(const Transform& t) {
   return matrix;
 }
 
-/// Returns the axis of the transform, negative if it counts from the end. Returns nothing, after site.no() stored the
-/// reason, if the axis is not a constant.
+/// Returns the axis of the transform, negative if it counts from the end. Returns nothing, and stores the reason with
+/// site.no(), if the axis is not a constant.
 std::optional<std::int64_t> read_axis(Site& site) {
   if (site.opset() < 20) return site.node().int_or("axis", 1);
   if (!site.has_input(2)) return -2;
@@ -72,8 +72,8 @@ std::optional<std::int64_t> read_axis(Site& site) {
   return given->front();
 }
 
-/// Reads the sizes and attributes of a DFT. Returns nothing, after site.no() stored the reason, if a length is dynamic
-/// or the node is invalid.
+/// Reads the sizes and attributes of a DFT. Returns nothing, and stores the reason with site.no(), if a length is
+/// dynamic or the node is invalid.
 std::optional<Transform> read_transform(Site& site) {
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0))

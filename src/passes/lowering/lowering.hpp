@@ -170,7 +170,7 @@ struct Lowering {
   std::string_view form;   ///< The replacement, for the documentation.
   std::string_view needs;  ///< The conditions, for the documentation.
   /// Called for nodes for which `is_refused` is null or returns true. Returns the replacement. Returns nothing if the
-  /// node needs none because TensorRT accepts it, or, after site.no(), if it cannot be lowered.
+  /// node needs none because TensorRT accepts it, or, after storing the reason with site.no(), if it cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site);
   /// The first clause of the advice on a refused node, if the advice is more than to run `graft convert`; otherwise
   /// empty.

@@ -124,11 +124,11 @@ class HeadsWriter {
     std::size_t bias = 0;  ///< The number of an input that is added to the scores.
   };
   /// Writes attention for `all`, a tensor that holds query, key and value of these widths concatenated along the last
-  /// axis. Returns nothing, after site.no(), if it cannot be written.
+  /// axis. Returns nothing, and stores the reason with site.no(), if it cannot be written.
   std::optional<Replacement> write_projected(const std::string& all, const std::vector<std::int64_t>& sizes,
                                              const PackedInputs& inputs);
-  /// Returns the widths of query, key and value along the last axis of the projected tensor. Returns nothing, after
-  /// site.no(), if they are unknown or invalid.
+  /// Returns the widths of query, key and value along the last axis of the projected tensor. Returns nothing, and
+  /// stores the reason with site.no(), if they are unknown or invalid.
   std::optional<std::vector<std::int64_t>> packed_sizes();
 
   std::string line(const std::string& output, const std::string& computation) {
@@ -216,8 +216,8 @@ class HeadsWriter {
   bool does_bias_of_scores_fit(std::size_t input, const Sizes& sizes);
 
   /// Registers the mask in input `input`, which may be a padding mask of rank 2 or 3 or the sequence lengths (rank 1).
-  /// Returns false, after site.no(), if it has another form. `name` is its name in messages, `key` the key tensor
-  /// [batch, heads, keys, size].
+  /// Returns false, and stores the reason with site.no(), if it has another form. `name` is its name in messages, `key`
+  /// the key tensor [batch, heads, keys, size].
   bool add_mask_input(std::size_t input, const std::string& name, const std::string& key);
 
   /// Registers input `input`, if it is present, as a tensor that is added to the scores.

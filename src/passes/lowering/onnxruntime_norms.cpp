@@ -32,7 +32,7 @@ void write_layer_normalization(Site& site, Replacement& result, const std::strin
 }
 
 /// Writes the f32 sum of inputs 0 and 1 and of input `bias` if it is present, also as output 3 if that is used, and
-/// returns its name. Returns nothing, after site.no(), if the node cannot be lowered.
+/// returns its name. Returns nothing, and stores the reason with site.no(), if the node cannot be lowered.
 std::optional<std::string> sum_with_skip(Site& site, Replacement& result, std::size_t bias) {
   if (!site.is_real(0)) return site.no_type(0);
   for (const auto& [output, name] : {std::pair{1, "mean"}, std::pair{2, "inv_std_var"}}) {

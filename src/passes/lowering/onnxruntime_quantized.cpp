@@ -17,8 +17,8 @@
 namespace graft::passes {
 namespace {
 
-/// Writes `real`, the Softmax of `x`. Before opset 13, all axes from `axis` on are normalized together. Returns false,
-/// after site.no(), if the rank is needed and unknown.
+/// Writes the tensor `real`, the Softmax of `x`. Before opset 13, all axes from `axis` on are normalized together.
+/// Returns false, and stores the reason with site.no(), if the rank is needed and unknown.
 bool write_softmax(Replacement& result, Site& site, const std::string& x) {
   const onnx::Node& node = site.node();
   const std::int64_t axis = node.int_or("axis", -1);
@@ -45,8 +45,8 @@ bool write_softmax(Replacement& result, Site& site, const std::string& x) {
   return true;
 }
 
-/// Writes `real`, the AveragePool of `x` with the attributes of the node. Returns false, after site.no(), if it cannot
-/// be written.
+/// Writes the tensor `real`, the AveragePool of `x` with the attributes of the node. Returns false, and stores the
+/// reason with site.no(), if it cannot be written.
 bool write_average_pool(Replacement& result, Site& site, const std::string& x) {
   const onnx::Node& node = site.node();
   std::string attributes;

@@ -67,8 +67,8 @@ std::string joined(const std::vector<std::string>& names) {
 /// Returns a list of sizes as text for an attribute: "[2, 2]".
 std::string sizes_text(const std::vector<std::int64_t>& sizes) { return fmt::format("[{}]", fmt::join(sizes, ", ")); }
 
-/// Returns the windows of a pool along its spatial axes. Returns nothing, after site.no(), if the input is not f32, f16
-/// or bf16 of known rank, or if the windows are unknown.
+/// Returns the windows of a pool along its spatial axes. Returns nothing, and stores the reason with site.no(), if the
+/// input is not f32, f16 or bf16 of known rank, or if the windows are unknown.
 std::optional<std::vector<Window>> pool_windows(Site& site) {
   const auto kernel = site.node().ints("kernel_shape");
   const Shape* shape = site.shape(0);
@@ -145,8 +145,8 @@ bool is_padded(const std::vector<Window>& windows) {
                      [](const Window& w) { return w.pad_begin != 0 || w.pad_end != 0; });
 }
 
-/// Writes the constant by which the sums of windows are divided, and returns its name. Returns nothing, after
-/// site.no(), if it depends on a dynamic size or a window lies entirely in the padding.
+/// Writes the constant by which the sums of windows are divided, and returns its name. Returns nothing, and stores the
+/// reason with site.no(), if it depends on a dynamic size or a window lies entirely in the padding.
 std::optional<std::string> add_divisor(Replacement& result, Site& site, const std::vector<Window>& windows) {
   const bool with_padding = site.node().int_or("count_include_pad", 0) != 0;
   const bool goes_beyond = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.beyond != 0; });

@@ -77,8 +77,8 @@ bool are_all(const Integers& values, std::int64_t value) {
 /// for the whole tensor, or one for each channel.
 class Parameters {
  public:
-  /// Reads the layout from a QuantizeLinear or DequantizeLinear. Returns nothing, after site.no(), if there is a scale
-  /// for each block of elements, or for each channel of a tensor of unknown rank.
+  /// Reads the layout from a QuantizeLinear or DequantizeLinear. Returns nothing, and stores the reason with site.no(),
+  /// if there is a scale for each block of elements, or for each channel of a tensor of unknown rank.
   static std::optional<Parameters> of(Site& site, const onnx::Node& node) {
     Parameters parameters;
     if (node.int_or("block_size", 0) != 0) {

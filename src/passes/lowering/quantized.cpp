@@ -139,8 +139,8 @@ struct ConvolutionInputs {
   std::size_t w_zero;
 };
 
-/// Writes the integer sums of a convolution. Returns nothing, after site.no(), if they might not be exact or sizes are
-/// unknown.
+/// Writes the integer sums of a convolution. Returns nothing, and stores the reason with site.no(), if they might not
+/// be exact or sizes are unknown.
 std::optional<Sums> convolve(Replacement& result, Site& site, const ConvolutionInputs& in) {
   const auto sizes = site.sizes(in.w);
   if (!sizes || sizes->size() < 3 || !is_8_bit(site.type(in.x)) || !is_8_bit(site.type(in.w))) {

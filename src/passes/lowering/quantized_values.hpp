@@ -58,7 +58,8 @@ struct MatrixInputs {
   bool transposes_b = false;
 };
 
-/// Writes the sums of a product of integer matrices. Returns nothing, after site.no(), if they might not be exact.
+/// Writes the sums of a product of integer matrices. Returns nothing, and stores the reason with site.no(), if they
+/// might not be exact.
 std::optional<Sums> multiply(Replacement& result, Site& site, const MatrixInputs& in);
 
 /// The input indices of the scales of a product of a and b. The factor of its integer sums is scale a * scale b / scale

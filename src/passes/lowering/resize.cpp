@@ -29,8 +29,8 @@ bool crops(const onnx::Node& resize) {
   return resize.string_or("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
 }
 
-/// Returns the scale of each axis of the input, which has these `sizes`. Returns an empty list, after site.no(), if the
-/// scales or sizes of the Resize are not constant or do not match `axes`.
+/// Returns the scale of each axis of the input, which has these `sizes`. Returns an empty list, and stores the reason
+/// with site.no(), if the scales or sizes of the Resize are not constant or do not match `axes`.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
                                  const std::vector<std::int64_t>& axes) {
   const auto refuse = [&](const char* why) {
@@ -76,7 +76,8 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
 }
 
 /// Returns the size of each axis of the input. A dynamic axis has size 0 if it is not resized, and size 1 if it is
-/// resized by the constant scale 1. Returns nothing, after site.no(), for any other dynamic axis that is resized.
+/// resized by the constant scale 1. Returns nothing, and stores the reason with site.no(), for any other dynamic axis
+/// that is resized.
 std::optional<std::vector<std::int64_t>> sizes_of(Site& site, std::size_t rank, const std::vector<std::int64_t>& axes) {
   std::vector<std::int64_t> sizes;
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -129,8 +130,8 @@ class ResizeWriter {
   }
 
  private:
-  /// Appends to `steps_` the nodes that resize axis `i`, if its size changes. Returns false, after site.no(), if the
-  /// axis cannot be resized.
+  /// Appends to `steps_` the nodes that resize axis `i`, if its size changes. Returns false, and stores the reason with
+  /// site.no(), if the axis cannot be resized.
   bool add_axis(std::size_t i) {
     const AxisScale& axis = scales_[i];
     const bool is_whole = !crops(site_.node()) || (axis.roi_begin == 0 && axis.roi_end == 1);

@@ -12,13 +12,14 @@ namespace graft::passes {
 /// an empty string for "none" and for unknown reductions.
 [[nodiscard]] std::string computation_of(const std::string& reduction);
 
-/// Returns the replacement of a floating-point ScatterND with this reduction. Returns nothing, after site.no(), if it
-/// cannot be lowered.
+/// Returns the replacement of a floating-point ScatterND with this reduction. Returns nothing, and stores the reason
+/// with site.no(), if it cannot be lowered.
 [[nodiscard]] std::optional<Replacement> scatter_nd_by_matches(Site& site, const std::string& reduction);
 [[nodiscard]] std::optional<Replacement> scatter_elements_by_matches(Site& site, const std::string& reduction);
 
 /// Returns the replacement of a ScatterElements without a reduction that has more indices than elements along the axis,
-/// which TensorRT refuses. Returns nothing for any other node and, after site.no(), if the node cannot be lowered.
+/// which TensorRT refuses. Returns nothing for any other node and, after storing the reason with site.no(), if the node
+/// cannot be lowered.
 [[nodiscard]] std::optional<Replacement> scatter_more_than_fit(Site& site);
 
 }  // namespace graft::passes

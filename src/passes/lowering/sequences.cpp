@@ -86,9 +86,9 @@ std::optional<std::vector<std::int64_t>> lengths_of(Site& site, const onnx::Node
   return result;
 }
 
-/// Returns the range of each tensor of a SplitToSequence. Returns nothing, after site.no(), if they are not known.
-/// Throws Error if the lengths do not add up to the size of the axis, unless the node is in a body, which may never
-/// run.
+/// Returns the range of each tensor of a SplitToSequence. Returns nothing, and stores the reason with site.no(), if
+/// they are not known. Throws Error if the lengths do not add up to the size of the axis, unless the node is in a body,
+/// which may never run.
 std::optional<std::vector<Part>> compute_parts(Site& site, const onnx::Node& split) {
   const auto lengths = lengths_of(site, split);
   if (!lengths) return site.no("its sequence is created by a split into parts whose number or sizes are not known");
@@ -113,7 +113,8 @@ std::optional<std::vector<Part>> compute_parts(Site& site, const onnx::Node& spl
   return site.no(fmt::format("its sequence is created by {}: {}", describe(split), what));
 }
 
-/// Returns the result of compute_parts() from the cache, or null after site.no() if the ranges are not known.
+/// Returns the result of compute_parts() from the cache, or null, after storing the reason with site.no(), if the
+/// ranges are not known.
 const std::vector<Part>* parts_of(Site& site, const onnx::Node& split) {
   auto& known = site.shapes().sequences().parts;
   auto found = known.find(&split);
@@ -124,7 +125,7 @@ const std::vector<Part>* parts_of(Site& site, const onnx::Node& split) {
 }
 
 /// Returns the position, counted from the front, at which a SequenceInsert or SequenceErase changes a sequence of
-/// `length` tensors. Returns nothing, after site.no(), if it is not a constant.
+/// `length` tensors. Returns nothing, and stores the reason with site.no(), if it is not a constant.
 std::optional<std::size_t> position_of(Site& site, const onnx::Node& node, std::int64_t length) {
   const bool inserts = node.is("SequenceInsert");
   const onnx::Value* place = node.input(inserts ? 2 : 1);
@@ -143,7 +144,8 @@ std::optional<std::size_t> position_of(Site& site, const onnx::Node& node, std::
 }
 
 /// Returns the number of tensors of a sequence that SequenceConstruct, SequenceEmpty or SplitToSequence creates.
-/// Returns nothing, after site.no(), if the number is not known or another node creates the sequence.
+/// Returns nothing, and stores the reason with site.no(), if the number is not known or another node creates the
+/// sequence.
 std::optional<std::int64_t> count_created(Site& site, const onnx::Value& sequence) {
   const onnx::Node* maker = sequence.producer;
   if (maker == nullptr) {
@@ -161,7 +163,8 @@ std::optional<std::int64_t> count_created(Site& site, const onnx::Value& sequenc
 
 bool changes_sequence(const onnx::Node& node) { return node.is("SequenceInsert") || node.is("SequenceErase"); }
 
-/// Returns the number of tensors of a sequence. Returns nothing, after site.no(), if it is not known.
+/// Returns the number of tensors of a sequence. Returns nothing, and stores the reason with site.no(), if it is not
+/// known.
 std::optional<std::int64_t> length_of(Site& site, const onnx::Value* sequence) {
   auto& known = site.shapes().sequences().lengths;
   std::vector<const onnx::Value*> waiting;
@@ -212,7 +215,8 @@ Item item_of(Site& site, const onnx::Value* sequence, std::size_t index) {
   }
 }
 
-/// Returns all tensors of a sequence in order. Returns nothing, after site.no(), if their number is not known.
+/// Returns all tensors of a sequence in order. Returns nothing, and stores the reason with site.no(), if their number
+/// is not known.
 std::optional<std::deque<Item>> items_of(Site& site, const onnx::Value* sequence) {
   if (!length_of(site, sequence)) return std::nullopt;
   std::vector<const onnx::Node*> changes;
@@ -260,8 +264,8 @@ std::string add_item(Replacement& result, const Item& item, std::size_t index) {
 }
 
 /// Returns the tensor at `position` of a SplitToSequence whose number of tensors is not known. A negative position is
-/// accepted only if the split has no second input, so that each tensor has length 1. Returns nothing, after site.no(),
-/// if the range of the tensor cannot be computed.
+/// accepted only if the split has no second input, so that each tensor has length 1. Returns nothing, and stores the
+/// reason with site.no(), if the range of the tensor cannot be computed.
 std::optional<Item> item_of_open_split(Site& site, const onnx::Node& split, std::int64_t position) {
   constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
   if (split.input(1) == nullptr) {

@@ -233,7 +233,8 @@ class Counters {
 };
 
 /// Returns the number of iterations of a Loop whose continue condition is computed from counters, at most `most`.
-/// Returns nothing, after site.no(), if the condition depends on data or the limit of copies is exceeded.
+/// Returns nothing, and stores the reason with site.no(), if the condition depends on data or the limit of copies is
+/// exceeded.
 std::optional<std::int64_t> count_until_false(Site& site, const onnx::Graph& body, std::optional<std::int64_t> most) {
   const onnx::Node& node = site.node();
   std::vector<std::optional<std::int64_t>> carried;
@@ -254,7 +255,8 @@ std::optional<std::int64_t> count_until_false(Site& site, const onnx::Graph& bod
                              site.shapes().options().unroll, setting_name(Setting::unroll)));
 }
 
-/// Returns the number of iterations of a Loop. Returns nothing, after site.no(), if it is not known.
+/// Returns the number of iterations of a Loop. Returns nothing, and stores the reason with site.no(), if it is not
+/// known.
 std::optional<std::int64_t> count_iterations(Site& site, const onnx::Graph& body) {
   const auto begins = site.numbers(1);
   if (site.has_input(1) && (!begins || begins->size() != 1)) {

@@ -29,8 +29,8 @@ struct Window {
 };
 
 /// Returns the windows along the axes 2, 3 ... of input 0, from the attributes strides, dilations, pads, auto_pad and
-/// ceil_mode of the node. Returns nothing, after site.no(), if the attributes are invalid, or if auto_pad or ceil_mode
-/// is used and a size is dynamic.
+/// ceil_mode of the node. Returns nothing, and stores the reason with site.no(), if the attributes are invalid, or if
+/// auto_pad or ceil_mode is used and a size is dynamic.
 [[nodiscard]] std::optional<std::vector<Window>> windows_of(Site& site, const std::vector<std::int64_t>& kernel);
 
 /// Returns the kernel size of the windows along each axis.
