@@ -28,7 +28,7 @@ struct ProbeOptions {
   bool searches = true;  ///< Whether an automatic probe searches a model that does not build for the failing nodes.
   bool plugins = true;   ///< Whether Graft's plugins may be used; false matches `graft build --plugins never`.
   TrialOptions trials;
-  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX
+  std::vector<std::string> shapes;  ///< NAME=MIN..OPT..MAX for each input.
   std::string reduce;               ///< File for the smallest failing part; empty if no part is to be written.
 };
 

@@ -473,7 +473,7 @@ void add_dropout(const onnx::Node& node, Forms& forms) {
 
 /// A form that is described by the same sentence for every node. `has` returns whether a node has the form.
 struct PlainForm {
-  std::string_view operators;  ///< Separated by spaces.
+  std::string_view operators;  ///< The names, separated by spaces.
   bool (*has)(const onnx::Node&);
   std::string_view name;
   std::string_view what;
@@ -527,7 +527,7 @@ constexpr auto plain_forms = std::to_array<PlainForm>({
 
 /// An input of operators that TensorRT accepts only as a constant, and the form of a node in which it is not.
 struct ConstantInput {
-  std::string_view operators;  ///< Separated by spaces.
+  std::string_view operators;  ///< The names, separated by spaces.
   std::size_t index = 0;
   std::string_view what;
   std::string_view form;
@@ -543,7 +543,7 @@ constexpr auto constant_inputs = std::to_array<ConstantInput>({
 /// A function that adds forms whose sentences name inputs or attributes of the node, and the operators for which to
 /// call it.
 struct FormsOfOperator {
-  std::string_view operators;  ///< Separated by spaces.
+  std::string_view operators;  ///< The names, separated by spaces.
   void (*add)(const onnx::Node&, Forms&);
 };
 

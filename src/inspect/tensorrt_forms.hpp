@@ -15,7 +15,7 @@ struct Form {
   /// The advice for a node with this form, a format string in which {} is replaced by the name of Setting::cut. If
   /// empty, the advice on the operator is used.
   std::string_view advice = {};
-  bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form where each dimension has one size.
+  bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form if all dimensions are fixed.
   bool is_computed_wrongly = false;    ///< Whether TensorRT builds the form and computes it wrongly without a message.
 };
 using Forms = std::vector<Form>;

@@ -34,7 +34,7 @@ struct OperatorRow {
   std::string_view types;
   std::string_view open;
   std::size_t port;
-  std::string_view source;  ///< Empty if the fact was measured.
+  std::string_view source;  ///< The source of the fact; empty if it was measured.
 };
 
 struct FormRow {

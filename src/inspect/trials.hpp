@@ -59,7 +59,7 @@ struct SuggestedRange {
 
 /// The optimization profiles with which an engine is built.
 struct BuildRanges {
-  std::vector<std::string> given;  ///< NAME=MIN..OPT..MAX
+  std::vector<std::string> given;  ///< NAME=MIN..OPT..MAX for each input.
   /// Suggested ranges, by input name, for inputs that are not in `given`. If not set, a missing range is an Error.
   std::optional<std::map<std::string, SuggestedRange>> suggested = {};
   /// Whether a range that TensorRT reports as wrong makes the trial fail even if the model builds, as in `graft build`.

@@ -30,7 +30,7 @@ class TypeTrials {
   ProbeOptions options_;
   std::function<bool()> should_stop_;
   std::unique_ptr<DriverTrials> trials_;            ///< Null until the first node is built.
-  std::map<std::string, bool, std::less<>> known_;  ///< Whether each trial_key() builds.
+  std::map<std::string, bool, std::less<>> known_;  ///< The results of builds(), by trial_key().
 };
 
 }  // namespace graft::inspect

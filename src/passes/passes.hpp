@@ -18,7 +18,7 @@ enum class PassKind : std::uint8_t {
 
 struct Pass {
   std::string_view name;
-  std::string_view why;  ///< The reason for its position.
+  std::string_view why;  ///< Why the pass is at its position in the pipeline.
   std::function<void(Rewriter&)> run = {};
   PassKind kind = PassKind::rewrite;
   /// For passes of ConvertOptions::extra_passes: the name of the pass after which this pass runs; if empty, it runs
@@ -27,7 +27,7 @@ struct Pass {
   /// Whether the pass runs in every round (see convert()). Passes of the pipeline always do. Leave it false for an
   /// extra pass that must see the original model only, or that would rewrite its own results again.
   bool runs_in_every_round = false;
-  bool is_required = false;  ///< Whether the pass runs whatever ConvertOptions::only and without list.
+  bool is_required = false;  ///< Whether the pass runs even if ConvertOptions::only or without excludes it.
 };
 
 void inline_functions_of_exporters(Rewriter& rewriter);

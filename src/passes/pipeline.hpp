@@ -33,7 +33,7 @@ struct ConvertOptions {
   std::int64_t unroll = report::default_unroll;
   Quantized quantized = Quantized::exact;
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
-  bool prove_each = false;  ///< Whether rewrites are also proven that differ from a proven one only in weights.
+  bool prove_each = false;  ///< Whether each rewrite is proven, even if a similar one was proven before.
   verify::ProofOptions proof;
   /// The maximum number of rewrites that are proven by running the whole model, because their region has unknown shapes
   /// and cannot run by itself. Such a proof may take long.

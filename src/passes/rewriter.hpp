@@ -54,7 +54,7 @@ struct Proposal {
   /// engines compute differently. If ONNX Runtime is missing or cannot run the nodes, `where_engine_lacks_it` is the
   /// proof.
   bool is_proven_by_onnxruntime = false;
-  std::string place = {};  ///< The place of the rule, see Rewrite::place.
+  std::string place = {};  ///< The position of the rule in its file, see Rewrite::place.
   /// Region inputs with which the proof also makes runs without elements, see ProofOptions::emptied. Such a proposal is
   /// never proven by running the whole model, which may have no inputs for which these tensors are empty.
   std::vector<onnx::Value*> emptied = {};
@@ -92,7 +92,7 @@ class Rewriter {
     bool proven = false;
     std::string text;
     ProofKind kind = ProofKind::own;
-    bool could_not_run = false;  ///< Whether there was not a single trial.
+    bool could_not_run = false;  ///< Whether no trial could be run.
   };
 
   [[nodiscard]] const runtime::Engine& engine() const { return engine_; }
@@ -197,7 +197,7 @@ class Rewriter {
 
   /// A group of similar rewrites, of which the first was proven (see Rewriter).
   struct ProvenKind {
-    std::string first;  ///< The nodes of the rewrite that was proven.
+    std::string first;  ///< A description of the nodes of the rewrite that was proven.
     std::string text;
     std::size_t members = 1;
     bool holds = true;  ///< Whether every spot check has held.

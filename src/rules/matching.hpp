@@ -16,7 +16,7 @@ struct Region {
   std::string name;  ///< The name for messages: "node 'conv1' (Conv)", "scope `a/b`, 6 nodes".
   onnx::Graph* graph = nullptr;
   std::vector<onnx::Node*> nodes;
-  std::vector<onnx::Value*> inputs;    ///< The inputs but constants; of a single node all, null for an absent one.
+  std::vector<onnx::Value*> inputs;    ///< The inputs except constants. For a single node: all inputs, null if absent.
   std::vector<onnx::Value*> outputs;   ///< The values that are used outside, or are outputs of the graph.
   bool is_group = false;               ///< Whether the region is a whole scope or layer.
   const onnx::Match* match = nullptr;  ///< The match of a rule's pattern; null for selected nodes.

@@ -165,7 +165,7 @@ struct Rule {
   };
   enum class Stage : std::uint8_t {
     interface,  ///< Rules about names, shapes, inputs and outputs, which run before everything else.
-    before,     ///< Rules in the names of the original, which run before anything is cleaned up or fused.
+    before,     ///< Rules that use the names of the original model; they run before cleanups and fusions.
     after,      ///< Rules that run on the result of the fusions.
   };
 
@@ -190,19 +190,19 @@ struct Rule {
   bool prove = true;
   std::string reason;
 
-  Selector select;                               ///< replace, remove, set
-  std::shared_ptr<const onnx::Pattern> pattern;  ///< match
-  RuleOperator with;                             ///< replace, match
+  Selector select;                               ///< Used by replace, remove and set.
+  std::shared_ptr<const onnx::Pattern> pattern;  ///< Used by match.
+  RuleOperator with;                             ///< Used by replace and match.
   std::optional<std::vector<RuleValue>> inputs;
   Place inputs_place;  ///< The place of the list of `inputs`.
   std::vector<std::string> outputs;
   RuleAttributes attributes;
   std::optional<Int8> int8;
-  std::size_t input = 0;              ///< remove: the index of the input that replaces the node's output
-  std::vector<Entry> entries;         ///< rename, rename_nodes, shape, dtype, fix, constant
-  std::vector<NamePattern> names;     ///< add_outputs, drop_outputs
-  std::vector<NamePattern> from, to;  ///< cut
-  std::string symbol;                 ///< dynamic_batch
+  std::size_t input = 0;              ///< Used by remove: the index of the input that replaces the node's output.
+  std::vector<Entry> entries;         ///< Used by rename, rename_nodes, shape, dtype, fix and constant.
+  std::vector<NamePattern> names;     ///< Used by add_outputs and drop_outputs.
+  std::vector<NamePattern> from, to;  ///< Used by cut.
+  std::string symbol;                 ///< Used by dynamic_batch: the new name of the dimension.
 };
 
 /// Returns "; did you mean x?" with the known word that is most similar to `word`, or `otherwise` if none is similar.

@@ -33,8 +33,8 @@ class BodyCopies {
  public:
   /// Selects which shapes the copied values have.
   enum class Shapes {
-    same,     ///< The shapes of the body.
-    inferred  ///< None that shape inference finds: the values of two copies may have different shapes.
+    same,     ///< The copies have the shapes of the body.
+    inferred  ///< The copies have no shapes that inference can find, as these may differ between copies.
   };
 
   /// Copies `body`, a body of `node`. `names` are the node names of the graph that contains `node`; the names of the

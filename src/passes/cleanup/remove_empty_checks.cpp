@@ -156,7 +156,7 @@ struct RemovableIf {
   EmptyCheck check;
   std::string_view kept;           ///< The attribute with the branch that is kept.
   std::string_view other;          ///< The attribute with the branch without elements.
-  std::string sized_by_data = {};  ///< An operator in the kept branch whose size data decide.
+  std::string sized_by_data = {};  ///< An operator in the kept branch whose output size depends on data.
 };
 
 /// Returns whether all outputs of `branch` are constants without elements whose shapes are compatible with the known

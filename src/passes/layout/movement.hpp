@@ -16,7 +16,7 @@ namespace graft::passes {
 struct Movement {
   onnx::Value* x = nullptr;
   onnx::Value* y = nullptr;
-  std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, with those that compute shapes.
+  std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, including nodes that compute shapes.
 };
 
 /// The rewrite of a movement, or in `obstacle` why it has no rewrite. `edit` changes the graph, `replacement` and `why`

@@ -57,7 +57,7 @@ enum class Handling : std::uint8_t {
   unknown,
   moves,     ///< The node copies elements, whatever their type.
   reals,     ///< The node needs floating-point numbers in TensorRT or in ONNX Runtime.
-  computes,  ///< The node computes with integers, and its results stay in u8.
+  computes,  ///< The node computes with integers, and its results stay in 0 to 255.
   wraps,     ///< The node computes with integers, modulo 256.
   reads,     ///< The node reads u8, and its results have another type.
   branches,  ///< The node is an If.

@@ -118,10 +118,10 @@ struct Convolution {
 
   std::vector<std::int64_t> strides;
   std::vector<std::int64_t> dilations;
-  std::vector<std::int64_t> crops;    ///< The attribute pads.
-  std::vector<std::int64_t> missing;  ///< The padding after the ConvTranspose.
+  std::vector<std::int64_t> crops;    ///< The attribute pads of the ConvTranspose.
+  std::vector<std::int64_t> missing;  ///< The pads of the Pad after the ConvTranspose.
   std::vector<std::int64_t> kernel;   ///< The size of the kernel.
-  std::vector<std::int64_t> steps;    ///< The distance of the elements of a block in the kernel.
+  std::vector<std::int64_t> steps;    ///< The distance, in the kernel, between neighboring elements of a block.
 };
 
 /// Returns the kernel of the ConvTranspose, row-major [columns, 1, kernel sizes]: for each column of the input, a 1 at

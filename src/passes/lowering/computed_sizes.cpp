@@ -89,7 +89,7 @@ class Writer {
 struct Numbers {
   std::int64_t begin = 0;
   std::int64_t step = 1;
-  std::int64_t count = 0;  ///< The most numbers.
+  std::int64_t count = 0;  ///< The maximum count of numbers.
 };
 
 std::optional<Numbers> numbers_of(Site& site) {

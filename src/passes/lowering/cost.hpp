@@ -10,7 +10,7 @@ namespace graft::passes {
 
 struct Cost {
   std::int64_t layers = 0;
-  std::int64_t written = 0;     ///< Elements of the results, without those that only get another shape.
+  std::int64_t written = 0;     ///< Elements that nodes write, except results that only have another shape.
   std::int64_t operations = 0;  ///< Additions, multiplications, comparisons and the like.
   bool is_known = true;         ///< Whether all sizes are known.
 };

@@ -29,7 +29,7 @@ struct Transform {
   /// the transform.
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t parts_in = 1;  ///< 2 if the elements are complex.
+  std::int64_t parts_in = 1;  ///< 2 if the elements of the signal are complex, otherwise 1.
   std::int64_t parts_out = 2;
   bool inverse = false;
   bool onesided = false;

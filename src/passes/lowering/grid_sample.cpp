@@ -19,7 +19,7 @@ namespace {
 struct ImageSize {
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t frame = 0;  ///< The width of the frame of zeros.
+  std::int64_t frame = 0;  ///< The number of zero pixels added at each side of the image.
 
   [[nodiscard]] std::int64_t rows() const { return height + 2 * frame; }
   [[nodiscard]] std::int64_t columns() const { return width + 2 * frame; }

@@ -32,10 +32,10 @@ struct Replacement {
   std::string summary;
   /// The tensors of the graph, other than inputs of the node, that `nodes` reads, by the name used in `nodes`.
   std::map<std::string, const onnx::Value*> reads = {};
-  std::vector<onnx::Node*> together_with = {};  ///< Nodes before this one that are replaced too.
+  std::vector<onnx::Node*> together_with = {};  ///< Nodes before this node that are replaced together with it.
   std::string by_definition = {};               ///< See Proposal.
   bool is_proven_by_onnxruntime = false;        ///< See Proposal.
-  std::string reason = {};                      ///< Replaces the reason of the table of lowerings, if it is not empty.
+  std::string reason = {};                      ///< If not empty, replaces the reason in the table of lowerings.
   /// Edits the graph around the node if `nodes` cannot describe the replacement, for example for a node with a body. If
   /// set, `by_definition` must be set too, and of the other members above only `summary` and `reason` are used.
   std::function<void(onnx::Node&)> edit = {};
@@ -43,7 +43,7 @@ struct Replacement {
   /// against ConvertOptions::unroll.
   std::int64_t copied_nodes = 0;
   bool changes_result = false;  ///< See Proposal.
-  bool keeps_node = false;      ///< Whether `edit` only completes the node, which stays.
+  bool keeps_node = false;      ///< Whether `edit` changes the node instead of replacing it.
   /// Further nodes that TensorRT refuses now and builds after the edit. The report lists them with the node.
   std::vector<const onnx::Node*> fixes = {};
 
@@ -56,8 +56,10 @@ struct Replacement {
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
   /// Adds a constant to `constants` under `name`, replacing an existing one of this name, and returns the name.
   std::string constant(std::string name, onnx::TensorData tensor);
-  std::string ints(std::string name, const std::vector<std::int64_t>& values);  ///< Adds an i64 constant of one axis.
-  std::string integer(std::string name, std::int64_t value);                    ///< Adds an i64 constant without axes.
+  /// Adds a 1-D i64 constant, and returns its name.
+  std::string ints(std::string name, const std::vector<std::int64_t>& values);
+  /// Adds a scalar i64 constant, and returns its name.
+  std::string integer(std::string name, std::int64_t value);
   /// Adds a scalar constant (rank 0), and returns its name.
   std::string number(std::string name, double value, onnx::ElementType type = onnx::ElementType::f32);
 };
@@ -77,8 +79,8 @@ struct SequenceFacts {
   };
   std::unordered_map<const onnx::Value*, Length> lengths;
   std::unordered_map<const onnx::Node*, std::optional<std::vector<Part>>>
-      parts;                                       ///< The parts of each SplitToSequence.
-  std::unordered_set<const onnx::Node*> replaced;  ///< The nodes before a node that a replacement includes.
+      parts;                                       ///< The ranges of each SplitToSequence.
+  std::unordered_set<const onnx::Node*> replaced;  ///< Nodes that another replacement removes.
 };
 
 /// The ProvenShapes of a model, which are inferred when a shape is first requested.
@@ -115,8 +117,8 @@ class Site {
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
   [[nodiscard]] bool is_used(std::size_t output) const { return node_.is_output_used(output); }
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
-  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< `undefined` where it is not known.
-  [[nodiscard]] bool is_real(std::size_t input) const;            ///< f32, f16 or bf16.
+  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< Returns `undefined` if it is unknown.
+  [[nodiscard]] bool is_real(std::size_t input) const;            ///< Returns whether it is f32, f16 or bf16.
   /// Returns the shape of an input as inferred from the inputs of the network, or null if not even its rank can be
   /// inferred.
   [[nodiscard]] const Shape* shape(std::size_t input) const;

@@ -32,7 +32,7 @@ namespace {
 
 /// The required size of an input along one axis; any size if `size` is empty. If `may_be_one`, 1 is accepted too.
 struct WantedSize {
-  std::string_view name;  ///< The word for the size in messages where it is unknown.
+  std::string_view name;  ///< The word for the size in messages, if it is unknown.
   std::optional<std::int64_t> size;
   bool may_be_one = false;
 
@@ -121,7 +121,7 @@ class HeadsWriter {
   struct PackedInputs {
     std::size_t mask = 0;
     std::size_t past = 0;
-    std::size_t bias = 0;  ///< The number of an input that is added to the scores.
+    std::size_t bias = 0;  ///< The index of an input that is added to the scores; 0 if the operator has none.
   };
   /// Writes attention for `all`, a tensor that holds query, key and value of these widths concatenated along the last
   /// axis. Returns nothing, and stores the reason with site.no(), if it cannot be written.

@@ -167,8 +167,8 @@ std::optional<std::string> add_divisor(Replacement& result, Site& site, const st
 /// The image elements that the windows of a MaxPool read: one row per window, row-major, with one entry per window
 /// position.
 struct WindowElements {
-  std::vector<std::int64_t> positions;  ///< The positions in memory.
-  std::vector<std::int64_t> indices;    ///< The positions as the output Indices counts them.
+  std::vector<std::int64_t> positions;  ///< The row-major positions in the image.
+  std::vector<std::int64_t> indices;    ///< The positions as the output Indices contains them.
 };
 
 /// Returns the elements of all windows, of which there are outer[i] along spatial axis i of an image of `sizes`. A

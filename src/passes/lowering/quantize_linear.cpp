@@ -121,7 +121,7 @@ class Parameters {
   }
 
  private:
-  Integers channels_;  ///< The shape of one number for each channel; empty if there is one for the tensor.
+  Integers channels_;  ///< The shape with one number per channel; empty if there is one for the tensor.
 };
 
 onnx::ElementType type_of(const onnx::Value* value) {

@@ -210,7 +210,7 @@ class ResizeWriter {
   const std::vector<std::int64_t>& axes_;
   const std::vector<AxisScale>& scales_;
   Replacement result_;
-  std::vector<std::string> steps_;  ///< Computations in which @ is the result of the step before.
+  std::vector<std::string> steps_;  ///< Operator calls in which @ stands for the result of the previous step.
   std::size_t changed_ = 0;         ///< The number of axes that change.
   std::vector<std::int64_t> outside_shape_;
   std::vector<std::vector<bool>> is_outside_;  ///< Whether an element of the result is outside, for each axis.

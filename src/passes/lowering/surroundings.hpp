@@ -37,9 +37,9 @@ inline constexpr std::size_t search_limit = 2000;
 
 /// The time at which TensorRT knows the condition of an If.
 enum class Condition : std::uint8_t {
-  constant,   ///< When the parser reads the node: TensorRT keeps one branch.
-  undecided,  ///< If TensorRT can decide it from the symbols and ranges of the inputs' sizes; otherwise never.
-  computed,   ///< When the engine runs.
+  constant,   ///< Known when the parser reads the node; TensorRT keeps only one branch.
+  undecided,  ///< Known at build time if the ranges of the inputs' sizes determine it, otherwise never.
+  computed,   ///< Known when the engine runs.
 };
 
 /// Returns when TensorRT knows the condition of an If. TensorRT's parser evaluates conditions that are computed from

@@ -123,9 +123,9 @@ onnx::Value* join(onnx::Graph& graph, const std::string& name, Values results, c
 /// next.
 struct Iterations {
   std::int64_t count = 0;
-  std::size_t carried = 0;         ///< The number of values that one iteration hands to the next.
-  std::size_t first_received = 0;  ///< The index of the first of them among the inputs of the node and of the body.
-  std::size_t first_returned = 0;  ///< The index of the first of them among the outputs of the body.
+  std::size_t carried = 0;         ///< The number of values that one iteration passes to the next.
+  std::size_t first_received = 0;  ///< The index of the first carried value among the inputs of node and body.
+  std::size_t first_returned = 0;  ///< The index of the first carried value among the outputs of the body.
   std::vector<Scanned> scanned = {};
 };
 

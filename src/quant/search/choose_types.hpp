@@ -67,7 +67,7 @@ struct ChosenTypes {
   std::vector<std::string> inputs;  ///< The inputs of the first run, for example "image: f32[2, 1, 8, 8]".
   double limit_db = 0;
   bool met = false;
-  std::size_t trials = 0;  ///< The number of models that were run.
+  std::size_t trials = 0;  ///< The number of typed models that were run.
 
   /// Returns the nodes that are kept in f32 although they support the narrow type.
   [[nodiscard]] std::vector<const ChosenNode*> kept() const;

@@ -31,7 +31,7 @@ constexpr std::size_t most_rule_bytes = std::size_t{4} << 20U;
 struct KindInfo {
   std::string_view key;
   Kind kind;
-  Stage stage;  ///< The stage, unless the rule sets `stage`.
+  Stage stage;  ///< The default stage, if the rule does not set `stage`.
   /// The keys that rules of this kind allow, in addition to `optional` and `reason`, which all rules allow.
   std::vector<std::string> options;
 };

@@ -532,7 +532,7 @@ class Verification {
   /// Whether operators of the candidate run their own kernels and some of their tensors are f16 or bf16.
   bool rounds_in_kernels_ = false;
   std::vector<IoPair> inputs_;
-  std::vector<IoPair> pairs_;  ///< The outputs.
+  std::vector<IoPair> pairs_;  ///< The pairs of outputs.
   runtime::CompileOptions reference_options_;
   runtime::CompileOptions candidate_options_;
   std::unique_ptr<runtime::CompiledModel> compiled_reference_;

@@ -224,7 +224,7 @@ bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::
 
 constexpr std::string_view opened_prefix = "fixed ";
 constexpr std::int64_t smallest_opened = 9;
-constexpr std::int64_t few_elements = 1 << 14;  ///< Tensors up to this size run equally fast.
+constexpr std::int64_t few_elements = 1 << 14;  ///< Up to this number of elements, runs take about the same time.
 
 void add_numbers(const onnx::TensorData& tensor, std::set<std::int64_t>& numbers) {
   numbers.insert(tensor.dims.begin(), tensor.dims.end());
