@@ -82,7 +82,10 @@ def test_its_binaries_are_of_this_machine_and_run_on_ubuntu_22_04(tmp_path: path
 def test_the_program_and_the_module_start(machine: Machine) -> None:
     version = machine.run("graft --version")
     assert version.startswith("graft ") and machine.run("python3 -m graft --version") == version
-    findings = {entry["name"]: entry for entry in json.loads(machine.run("graft doctor --json"))["findings"]}
+    # The exit status is 1 for a wheel without kernels, which lacks the plugin library.
+    doctor = json.loads(machine.run("graft doctor --json || true"))
+    findings = {entry["name"]: entry for entry in doctor["findings"]}
+    assert doctor["complete"] is findings["plugin library"]["found"]
     for name in ("CPU engine", "Python", "TensorRT-RTX"):
         assert findings[name]["found"], findings[name]
 
@@ -98,7 +101,7 @@ def test_the_program_and_the_module_start(machine: Machine) -> None:
 def test_networks_of_all_formats_are_converted_and_verified(
     machine: Machine, images: np.ndarray, logits: np.ndarray, name: str, files: str
 ) -> None:
-    shapes = "--shapes image=-1x1x8x8" if name == "caffe" else ""
+    shapes = "--input image:?x1x8x8" if name == "caffe" else ""
     machine.run(f"graft convert {files} -o {name}.onnx {shapes}")
     printed = json.loads(machine.run(f"graft verify {files} {name}.onnx --data image=digits_test.npz:images --json"))
     assert printed["equal"] is True
