@@ -22,11 +22,12 @@ struct CutNetwork {
 /// Returns whether the name of a file ends in ".cut.json".
 [[nodiscard]] bool is_cut_network(const std::filesystem::path& path);
 
-/// Reads the file and both halves, which must be in the same folder. Throws Error naming the file and the key for
-/// malformed content, and for an output that neither half has.
+/// Reads the file and the two ONNX models that it names, one for TensorRT and one for the host, which must be in the
+/// same folder. Throws Error naming the file and the key for malformed content, and for an output that neither model
+/// has.
 [[nodiscard]] CutNetwork read_cut_network(const std::filesystem::path& path);
 
-/// Joins both halves into the whole network.
+/// Joins the model for TensorRT and the model for the host into the whole network.
 [[nodiscard]] onnx::Model join(const CutNetwork& network);
 
 }  // namespace graft

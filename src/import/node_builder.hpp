@@ -36,8 +36,8 @@ struct ConstantBudget {
 /// immediately.
 class NodeBuilder {
  public:
-  /// Creates a builder for the layer `name`. Values inside the layer are named `name:what`. The metadata of the nodes
-  /// record `type`.
+  /// Creates a builder for the layer `name`. Inner values of the layer are named `name:` and a word for their content.
+  /// The metadata of each node record `type`, the type of the layer in its own format.
   NodeBuilder(onnx::Graph& graph, onnx::ContentsMap& contents, ConstantBudget& budget, std::string name,
               std::string type)
       : graph_(graph), contents_(contents), budget_(budget), name_(std::move(name)), type_(std::move(type)) {}

@@ -25,9 +25,9 @@ struct DifferentTensor {
 [[nodiscard]] std::vector<DifferentTensor> find_different_tensors(const onnx::Model& model,
                                                                   const nlohmann::json& built);
 
-/// Changes the verdict on the node that computes a different tensor to "computed wrongly" with this reason, unless a
-/// rule has done so already. `is_lowered`: `graft convert` replaces the node; the verdict is then `lowered` and keeps
-/// its advice.
+/// Changes the verdict on the node that computes a different tensor to "computed wrongly", with the reason `reason`.
+/// Does nothing if a rule has set this verdict already. If `is_lowered`, which means that `graft convert` replaces the
+/// node, the verdict becomes `lowered` instead and keeps its advice.
 void note_different_tensor(const std::string& reason, bool is_lowered, NodeSupport& verdict);
 
 }  // namespace graft::inspect

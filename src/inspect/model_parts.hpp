@@ -21,8 +21,8 @@ void for_each_read(const onnx::Node& node, const onnx::Graph& main, const std::f
 /// elements are floating-point numbers. TensorRT may compute sizes from integers, so it would need their values.
 [[nodiscard]] bool can_be_input(const onnx::Value& value);
 
-/// Returns `nodes` together with the nodes that compute values for them which can_be_input() excludes (such as sizes),
-/// in the order of the main graph. Nodes in `bad` are not added.
+/// Returns `nodes` and the nodes that compute their inputs, as far as can_be_input() is false for these inputs (sizes,
+/// for example), in the order of the main graph. Nodes in `bad` are not added.
 [[nodiscard]] std::vector<const onnx::Node*> with_sizes(const std::vector<const onnx::Node*>& nodes,
                                                         const onnx::Graph& main,
                                                         const std::set<const onnx::Node*>& bad);

@@ -33,9 +33,9 @@ struct PluginCause {
 /// Does not call TensorRT.
 [[nodiscard]] std::optional<PluginCause> failed_look_up(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Returns the cause for a plugin during which TensorRT's process crashed. The next two functions return it for a
-/// plugin that did not return within the time limit and for one that TensorRT could not build. `words` are TensorRT's
-/// messages.
+/// Returns the cause of a failure for the creator of a plugin: TensorRT's process crashed (cause_of_crash), a call did
+/// not return within the time limit (cause_of_hang), or TensorRT could not build the plugin (cause_of_failed_build).
+/// `words` are TensorRT's messages.
 [[nodiscard]] PluginCause cause_of_crash(const nlohmann::json& creator);
 [[nodiscard]] PluginCause cause_of_hang(const nlohmann::json& creator);
 [[nodiscard]] PluginCause cause_of_failed_build(const onnx::Node& node, const nlohmann::json& creator,

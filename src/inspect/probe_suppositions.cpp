@@ -93,8 +93,8 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   return fmt::format("'{}' is the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
-/// Marks nodes as not_asked that compute sizes from the output of a failing node or of a node that is not_asked,
-/// because they cannot be probed.
+/// Marks as not_asked each node that computes sizes from the output of a failing node or of another node that is
+/// not_asked. Such nodes cannot be probed.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const onnx::Node* node : nodes_) {

@@ -334,9 +334,10 @@ void accept(const onnx::Node& node, const Answers& answers, NodeSupport& verdict
   }
 }
 
-/// Returns the finding that decides the verdict on a node: for `outer`, a node of the main graph, the worst of its
-/// findings `of_outer`; for a node inside it, the finding on the node or on a node that contains it, or one that
-/// prevented probing it. Returns null if no finding applies.
+/// Returns the finding that decides the verdict on `node`, or null if no finding applies. `outer` is the node of the
+/// main graph that contains `node` or is `node` itself, and `of_outer` contains the findings on `outer`. If `node` is
+/// `outer`, returns the worst of them. Otherwise returns a finding on `node`, on a node that contains it, or on a node
+/// whose failure prevented probing `node`.
 const Finding* finding_on(const onnx::Node& node, const std::vector<const Finding*>& of_outer,
                           const onnx::Node& outer) {
   if (&node == &outer) {

@@ -25,32 +25,33 @@ class SizeRanges {
   /// If `suggest`, inputs without a range get suggested ranges; otherwise TensorRT reports them as missing.
   SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest = false);
 
-  /// Selects how the dynamic dimensions of a part's input, an inner value of the model, are chosen: computed from their
-  /// symbols, or all equal.
+  /// Selects the sizes that replace the dynamic dimensions of an input of an extracted part, if this input is an inner
+  /// value of the whole model: sizes computed from the symbols (by_symbol), or one size for all dimensions (same).
   enum class Unknown : std::uint8_t { by_symbol, same };
-  /// Returns NAME=MIN..OPT..MAX for each dynamic input of `part`, a model extracted from the whole one. Inputs of the
-  /// whole model are included only if their range was given.
+  /// Returns NAME=MIN..OPT..MAX for each dynamic input of `part`, a model extracted from the whole one. An input of the
+  /// whole model is included only if the user set its range.
   [[nodiscard]] std::vector<std::string> of(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// Returns the result of of() as given ranges and, if suggestions were requested, the selected set of suggestions.
+  /// Returns the ranges to build `part` with: the result of of() as the ranges of the user and, if the constructor was
+  /// called with `suggest`, the suggested ranges of the selected set.
   [[nodiscard]] BuildRanges for_build(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
-  /// Returns the number of sets of suggestions; 0 if none were requested.
+  /// Returns the number of sets of suggested ranges; 0 if the constructor was called without `suggest`.
   [[nodiscard]] std::size_t suggestion_count() const { return suggestions_.size(); }
   /// Returns the index of the selected set of suggestions.
   [[nodiscard]] std::size_t suggestion() const { return suggestion_; }
-  /// Returns whether `other`, which has another set of suggestions of the same model selected, has other ranges for the
-  /// inputs of `part`.
+  /// Returns whether this object and `other`, which belongs to the same model and has another set of suggestions
+  /// selected, have different ranges for the inputs of `part`.
   [[nodiscard]] bool differs_from(const SizeRanges& other, const onnx::Model& part) const;
   /// Selects a set of suggestions. Set 0 is selected initially.
   void use_suggestion(std::size_t index);
-  /// Returns whether `part` has a dynamic input that is neither an input of the whole model nor has a given range, so
-  /// that its sizes are assumed.
+  /// Returns whether the sizes of any input of `part` are assumed: the input is dynamic, is not an input of the whole
+  /// model, and the user set no range for it.
   [[nodiscard]] bool supposes_sizes(const onnx::Model& part) const;
 
  private:
   using Point = std::map<std::string, std::int64_t, std::less<>>;
   static void add_symbols(const Shape& shape, const std::array<std::vector<std::int64_t>, 3>& sizes,
                           std::array<Point, 3>& points);
-  /// Throws Error if the given ranges set a symbol to two different sizes, in two inputs or in one.
+  /// Throws Error if the user's ranges set a symbol to two different sizes, in two inputs or in one.
   static void check_symbols(const onnx::Model& model, const std::map<std::string, std::string, std::less<>>& given);
   std::map<std::string, std::string, std::less<>> given_;  // maps an input to its range
   std::set<std::string, std::less<>> inputs_;              // the names of the model's inputs

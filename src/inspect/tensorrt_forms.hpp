@@ -24,8 +24,8 @@ using Forms = std::vector<Form>;
 /// behave differently than for the operator in general. Empty for most nodes.
 [[nodiscard]] Forms forms_of(const onnx::Node& node);
 
-/// Adds to `forms` those that depend on other nodes: on the nodes that compute the inputs, on the node's body, or on
-/// the body that contains the node.
+/// Adds to `forms` the special forms that depend on other nodes: on the nodes that compute the inputs, on the node's
+/// body, or on the body that contains the node.
 void add_surroundings(const onnx::Node& node, Forms& forms);
 
 /// Returns the first input or output of a node with more dimensions than TensorRT tensors can have, or null. Plugins

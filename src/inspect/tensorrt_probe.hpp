@@ -88,18 +88,18 @@ class TensorRTProbe {
   [[nodiscard]] onnx::Model part_of(const Nodes& nodes) const;
   void ask_parser();
   void ask_builder();
-  /// Builds the whole model and returns whether that succeeded, so that the parser need not be asked.
+  /// Builds the whole model and returns whether TensorRT accepted it. The parser then need not be called separately.
   [[nodiscard]] bool builds_at_once();
   /// Stores the ranges of `trial`, a build of the whole model, in the report, and returns whether it succeeded.
   bool record_whole(const Trial& trial);
-  /// Builds the whole model. Returns true if no further trials are needed: it builds, or it does not because of a lack
-  /// of time or of suitable sizes.
+  /// Builds the whole model. Returns true if no further trials are needed, because the model builds or because the time
+  /// or suitable sizes are missing.
   [[nodiscard]] bool ask_about_whole();
   /// Returns whether rules say that the node, or a node inside it, fails.
   [[nodiscard]] bool is_known_to_fail_inside(const onnx::Node& node) const;
   void ask_about_known();
-  /// Builds those of `nodes` that are not known to fail, in several parts if one build takes too long or if the assumed
-  /// sizes are inconsistent. Adds findings on the nodes that fail, and returns the number of parts.
+  /// Builds the nodes of `nodes` that are not known to fail: in one model, or in several if one build takes too long or
+  /// the assumed sizes are inconsistent. Adds findings on the nodes that fail, and returns the number of models.
   std::size_t build_left_of(const Nodes& nodes);
   /// Marks a node as not_asked, because the sizes that are assumed for its inputs contradict each other.
   void leave_without_sizes(const onnx::Node& node, const Trial& trial);

@@ -22,7 +22,8 @@ struct Release {
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// Returns the newest release of TensorRT-RTX that was measured. It is the default release for all rules.
+/// Returns the newest release of TensorRT-RTX on which the facts about operators were measured. It is the default
+/// release for all rules.
 [[nodiscard]] Release newest_measured_release();
 
 /// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if no facts about it are known. A
@@ -39,7 +40,7 @@ struct Release {
 /// Returns the name of a release as find_release() accepts it: "rtx-1.5".
 [[nodiscard]] std::string name_of(const Release& release);
 
-/// Returns a release in the form of reports: the flavor "rtx" or "full", and the version "1.5".
+/// Returns a release as reports describe it: the flavor "rtx" or "full", and the version "1.5".
 [[nodiscard]] report::TensorRTIdentity identity_of(const Release& release);
 
 /// Returns the product name and version for messages: "TensorRT-RTX 1.5" or "TensorRT 10.13".
@@ -79,7 +80,8 @@ struct FormFact {
 /// unknown. Returns nothing if it builds them.
 [[nodiscard]] std::optional<std::string> refusal_of_plugins_in_bodies(const Release& release);
 
-/// Returns whether a release is known to build com.microsoft.MultiHeadAttention without masks and caches itself.
+/// Returns whether a release is known to build com.microsoft.MultiHeadAttention without masks and caches as a native
+/// layer.
 [[nodiscard]] bool has_multi_head_attention(const Release& release);
 
 /// Returns the names of the guard passes for a release, which rewrite nodes that it computes wrongly.

@@ -103,8 +103,8 @@ const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
   return nullptr;
 }
 
-/// Returns the advice of the first form of a node that the newest measured release refuses and that has its own advice;
-/// otherwise nothing.
+/// Returns the advice of the first form of a node that the release of newest_measured_release() refuses and that has
+/// its own advice; otherwise nothing.
 std::optional<std::string> advice_on_form(const onnx::Node& node) {
   try {
     for (const Form& form : forms_of(node)) {
@@ -135,8 +135,8 @@ bool is_quantized_before(const onnx::Node& node) {
   });
 }
 
-/// Returns the first deciding tensor of a node whose type is not in `types`, a list separated by spaces, or nothing if
-/// all types are in the list.
+/// Returns the first tensor of a node that has a type outside `types`, a list separated by spaces, or nothing. Only the
+/// tensors whose types decide whether TensorRT runs the node are examined.
 std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& fact, std::string_view types) {
   const bool is_random = has_trait(node, onnx::trait::random);
   std::vector<const onnx::Value*> values = {is_random ? node.output() : node.input(fact.port)};
@@ -153,8 +153,8 @@ std::optional<MainType> other_type(const onnx::Node& node, const OperatorFact& f
   return std::nullopt;
 }
 
-/// Returns the advice if the newest measured release does not build a node because of a type, but builds the operator
-/// with another type; otherwise nothing.
+/// Returns the advice if the release of newest_measured_release() does not build a node because of a type, but builds
+/// the operator with another type; otherwise nothing.
 std::optional<std::string> advice_on_type(const onnx::Node& node) {
   const OperatorFact fact = operator_fact(newest_measured_release(), node.op_type);
   const std::vector<std::string_view> types = words_of(fact.types);

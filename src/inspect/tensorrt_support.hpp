@@ -11,8 +11,8 @@
 namespace graft::inspect {
 
 /// Returns why a release of TensorRT cannot run a node of the default ONNX domain, with the source of the fact, or
-/// nothing if it can or if that is unknown. Covers operators that the parser refuses, and forms and types of other
-/// operators that the parser or the builder refuses.
+/// nothing if it can or if that is unknown. Covers operators that the parser refuses, and types and special forms
+/// (forms_of()) of other operators that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
 /// Returns whether the reason of refusal_of_tensorrt() is a form that the release builds but computes wrongly, without
@@ -33,14 +33,14 @@ struct Danger {
 /// nothing.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
-/// Returns whether a node is invalid, or rules say that the newest measured release cannot run it, whatever its input
-/// values are.
+/// Returns whether a node is invalid, or rules say that the release of newest_measured_release() cannot run it,
+/// whatever its input values are.
 [[nodiscard]] bool fails_by_rule(const onnx::Node& node);
 
-/// Returns whether a node is valid, and rules say that the newest measured release cannot run it.
+/// Returns whether a node is valid, and rules say that the release of newest_measured_release() cannot run it.
 [[nodiscard]] bool is_known_to_fail(const onnx::Node& node);
 
-/// Returns the reason why rules say that the newest measured release cannot run a valid node, or nothing.
+/// Returns the reason why rules say that the release of newest_measured_release() cannot run a valid node, or nothing.
 [[nodiscard]] std::optional<std::string> rule_against(const onnx::Node& node);
 
 /// Returns why a release does not accept a node of the default ONNX domain in the opset of its graph, although it

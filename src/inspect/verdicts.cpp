@@ -254,7 +254,7 @@ class RuleJudge {
     return is_standard || parses_beyond_onnx(node, release_) ? judge_standard(node) : judge_other(node);
   }
 
-  /// Returns the judgment on a node whose operator TensorRT's parser may support itself.
+  /// Returns the judgment on a node whose operator TensorRT's parser may support without a plugin.
   [[nodiscard]] Judgment judge_standard(const onnx::Node& node) const {
     const auto replaced = forecast_.becomes.find(ref_of(node));
     const std::optional<std::string> refusal = refusal_of_tensorrt(node, release_);

@@ -39,13 +39,15 @@ struct Grid {
 
 namespace detail {
 
-/// Launches a kernel with any parameters. `arguments` contains the address of each argument.
+/// Launches a kernel with any parameters. `arguments` contains the address of each argument. `what` is the operator's
+/// name in error messages.
 [[nodiscard]] Status launch_kernel(const char* what, const void* kernel, const Grid& grid, CUstream_st* stream,
                                    void** arguments);
 
 }  // namespace detail
 
-/// Launches `kernel` on the stream of the context. Does nothing for a grid without blocks.
+/// Launches `kernel` on the stream of the context. Does nothing for a grid without blocks. `what` is the operator's
+/// name in error messages.
 template <class... Parameters, class... Arguments>
 [[nodiscard]] Status launch(const char* what, void (*kernel)(Parameters...), const Grid& grid,
                             const CudaContext& context, const Arguments&... arguments) {

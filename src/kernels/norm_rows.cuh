@@ -128,7 +128,7 @@ inline constexpr int rows_capacity = rows_capacity_of_block * max_cluster;
 namespace kernels {
 
 /// Normalizes each row with one block or one cluster. Used for rows of more than RowsPolicy::small_block vectors, and
-/// for rows in pieces.
+/// for RowsInPieces.
 template <class T, int N, RowForm Form, class AnyRows>
 [[nodiscard]] Status run_rows_by_blocks(const char* what, const T* x, T* y, const AnyRows& rows,
                                         const Normalizer& normalizer, const ChannelWeights& weights,

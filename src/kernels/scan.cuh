@@ -24,8 +24,8 @@ struct BlockSums {
   Number all;
 };
 
-/// Returns the sums of `value` over the threads of a block of `Warps` warps. All threads of the block must call the
-/// function.
+/// Returns the sum of `value` over the threads before this one, and over all threads of the block, which has `Warps`
+/// warps. All threads of the block must call the function.
 template <int Warps, class Number>
 [[nodiscard]] __device__ BlockSums<Number> block_sums(Number value) {
   __shared__ Number of_warps[Warps];

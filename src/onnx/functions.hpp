@@ -52,10 +52,10 @@ std::size_t remove_unused_functions(Model& model);
 void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::string>& outputs,
                  const std::function<std::optional<AttributeType>(std::string_view)>& attribute_type);
 
-/// Parses the text of an operator's function or native form, with the operator's attributes and outputs; the inputs
-/// must be in `graph`. Also throws Error if opset 17 has no such operator, attribute or number of inputs. `what` names
-/// the text in messages. With `row`, whose types the inputs must have, also throws Error if a line does not accept its
-/// types.
+/// Parses the text of an operator's function or native form (see make_native_form()), with the operator's attributes
+/// and outputs; the inputs must be in `graph`. `what` names the text in messages. Throws Error as parse_nodes() does,
+/// and if opset 17 has no such operator, attribute or number of inputs. If `row` is given, the inputs must have its
+/// types; the types of all lines are then inferred, and a line that does not accept its types is an Error too.
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
                 const std::optional<FollowedRow>& row = std::nullopt);
 
@@ -63,8 +63,9 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// input is returned as f32, and an unknown rank as -1.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
-/// Returns the function or the native form that the operator's definition has for these inputs, or nothing if it has
-/// none. Throws body_error() if the definition fails.
+/// Both functions return the text that the operator's definition has for these inputs: function_of() the function,
+/// native_form_of() the native form. They return nothing if the definition has none, and throw body_error() if the
+/// definition fails.
 [[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
 [[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
@@ -84,14 +85,15 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// function or does not accept the type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
-/// Parses the result of function_of() or native_form_of(), as make_function() does.
+/// Each function parses a text of an operator, the result of function_of() or of native_form_of(), and raises it to
+/// `opset`. Throws as make_function() does.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);
 [[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,
                                                    std::string_view text, std::int64_t opset);
 
-/// Throws Error naming the row if the types inside a function or native form are wrong (type_fault()) for `input_count`
-/// inputs with the types of `row`.
+/// Throws Error if the types inside a function or native form are wrong (type_fault()) for `input_count` inputs with
+/// the types of `row`, a row of the operator's type table. The message names these types.
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function);
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form);
 
@@ -102,27 +104,29 @@ void check_types(const OperatorType& type, std::size_t input_count, const TypeRo
 /// Adds the model-local function of every node of a Graft operator, and writes every attribute on the node; the
 /// attributes of plugin nodes (`plugin_version` ...) are removed. If the function's name differs from the operator's,
 /// the node takes the function's name, and its metadata `graft.operator` contains the operator's name. Nodes without a
-/// name get one. Nodes under drop-in names are adopted first. Runs infer_shapes if the type of a node's first input is
-/// unknown. Raises the opset to 17, or to the one that a node in bf16 needs, and ir_version to 8 (10 with such an
-/// opset) if they are lower, which invalidates pointers into the model. Returns the nodes whose operator has no
-/// function for its input type.
+/// name get one. Nodes under the names of other libraries' plugins are replaced first (adopt_drop_ins()). Runs
+/// infer_shapes if the type of a node's first input is unknown. Raises the opset to 17, or to the one that a node in
+/// bf16 needs, and ir_version to 8 (10 with such an opset) if they are lower, which invalidates pointers into the
+/// model. Returns the nodes whose operator has no function for its input type.
 std::vector<Node*> attach_functions(Model& model);
 
 /// Reverses attach_functions() for TensorRT's parser, which then looks for plugins: nodes get the operator's name, all
-/// attributes, `plugin_version` and `plugin_namespace`, and functions of the domain graft are removed. Nodes under
-/// drop-in names are adopted first, so that TensorRT builds nodes with Graft's names. Nodes of operators for which
-/// `has_plugin` returns false keep their functions. Returns the number of nodes that were changed.
+/// attributes, `plugin_version` and `plugin_namespace`, and functions of the domain graft are removed. Nodes under the
+/// names of other libraries' plugins are replaced first (adopt_drop_ins()), so that TensorRT builds nodes with Graft's
+/// names. Nodes of operators for which `has_plugin` returns false keep their functions; null stands for a function that
+/// always returns true. Returns the number of nodes that were changed.
 std::size_t detach_functions(Model& model, const std::function<bool(const OperatorType&)>& has_plugin = nullptr);
 
-/// Replaces nodes under drop-in names (LReLU_TRT) by nodes of the operators that stand in for them. Returns their
-/// number. Runs infer_shapes if a node leaves out an input before a later input and the type of that input is unknown.
-/// Raises the opset to 17 if it is lower and a node needs nodes that compute its outputs (PluginForm::outputs), which
-/// invalidates pointers into the model.
+/// Replaces each node under the name of another library's plugin (such as LReLU_TRT) with a node of the Graft operator
+/// that computes the same. Returns the number of replaced nodes. Runs infer_shapes if a node leaves out an input before
+/// a later input and the type of that input is unknown. Raises the opset to 17 if it is lower and a node needs nodes
+/// that compute its outputs (PluginForm::outputs), which invalidates pointers into the model.
 std::size_t adopt_drop_ins(Model& model);
 
-/// Arranges the inputs of a node under a drop-in name in the order of its operator. An input that is left out before
-/// other inputs becomes a tensor without elements; throws Error if its type is unknown. The caller must then rename the
-/// node, because its inputs no longer have the order that the old name implies.
+/// Arranges the inputs of a node under the name of another library's plugin in the order of the Graft operator that
+/// replaces the plugin. An input that is left out before other inputs becomes a tensor without elements; throws Error
+/// if its type is unknown. The caller must then rename the node, because its inputs no longer have the order that the
+/// old name implies.
 void arrange_inputs(Node& node);
 
 /// Replaces nodes of standard ONNX operators with nodes of equivalent Graft operators, for a TensorRT that has no layer

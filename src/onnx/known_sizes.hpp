@@ -43,8 +43,8 @@ namespace graft::onnx {
 }
 
 /// Returns the target of a Reshape from the shape `before`, with -1 replaced by the inferred size. Returns the target
-/// unchanged if that size is not known, or if it depends on a dimension that is copied because the target is 0 there:
-/// such a dimension may be 0, and then no size can be inferred.
+/// unchanged if that size is not known. Also returns it unchanged if a 0 in the target copies a dynamic dimension on
+/// which the size depends, because no size can be inferred if that dimension is 0.
 [[nodiscard]] inline std::vector<std::int64_t> with_inferred_size(const Shape& before,
                                                                   std::vector<std::int64_t> target) {
   const auto inferred = std::find(target.begin(), target.end(), -1);

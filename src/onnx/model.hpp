@@ -111,8 +111,8 @@ struct NodeAttribute {
   [[nodiscard]] const T* get() const {
     return std::get_if<T>(&data);
   }
-  /// Returns the value in the form that operators use; nothing for kinds that operators do not have (lists of strings,
-  /// tensors, graphs, references).
+  /// Returns the value as an AttributeValue, the type in which operators store attributes. Returns nothing for kinds
+  /// that operators do not have (lists of strings, tensors, graphs, references).
   [[nodiscard]] std::optional<AttributeValue> value() const;
   /// Returns the kind for messages: "float", "int", "string", "floats", "ints", "strings", "tensor", "graph",
   /// "reference" ...

@@ -74,8 +74,8 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
   return all;
 }
 
-/// Returns whether the operator accepts a row for at least one rank of the first input, with unknown ranks of other
-/// inputs.
+/// Returns whether the operator accepts a row of its type table for at least one rank of the first input, with unknown
+/// ranks of the other inputs. `count` is the number of inputs.
 bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t count) {
   std::vector<int> ranks(count, -1);
   for (int rank = 0; rank <= 8; ++rank) {

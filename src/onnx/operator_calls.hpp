@@ -12,8 +12,9 @@ namespace graft::onnx {
 /// replaced with the body in the file. Meant for InlineOptions::which.
 [[nodiscard]] bool is_plain_call(const FunctionKey& function);
 
-/// Returns the nodes in the domain graft, including those in functions that are called, that call a function in the
-/// file and stand for an operator which no loaded library contains. Only the function can compute them.
+/// Returns the nodes of the domain graft that stand for an operator which no loaded library contains, and that call a
+/// function in the file. Only that function can compute such a node. Nodes inside functions that are called are
+/// included.
 [[nodiscard]] std::vector<const Node*> calls_without_operator(const Model& model);
 /// Returns the name of the operator for which a node of calls_without_operator() stands.
 [[nodiscard]] std::string called_operator(const Node& node);

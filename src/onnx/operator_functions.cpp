@@ -188,9 +188,9 @@ TypeAfterCast cast_before(const Node& node) {
   return makes_doubles ? cast_to_plugin : cast_doubles_to_plugin;
 }
 
-/// Returns the inputs and attributes for the operator, without `dtypes`. Returns nothing if the node has an attribute
-/// that the operator lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that computes
-/// the node.
+/// Returns the inputs and attributes for the operator; Adoption::dtypes stays empty. Returns nothing if the node has an
+/// attribute that the operator lacks, such as the `plugin_version` of another plugin, or if TensorRT has a layer that
+/// computes the node.
 std::optional<Adoption> untyped_adoption_of(const Node& node, const OperatorType& type) {
   for (const auto& attribute : node.attributes) {
     if (type.find_attribute(attribute.first) == nullptr) return std::nullopt;

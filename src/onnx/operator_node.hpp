@@ -22,7 +22,8 @@ inline constexpr std::string_view shape_input_indices = "tensorrt_plugin_shape_i
 /// The metadata key for the reason why a node is kept although a native layer could replace it.
 inline constexpr std::string_view keep_note = "graft.keep";
 
-/// An operator type, and the drop-in through which it was found (null for a node under the operator's own name).
+/// An operator type. If it was found by the name of another library's plugin, `drop_in` describes how the operator
+/// replaces that plugin; `drop_in` is null if the node has the operator's own name.
 struct OperatorMatch {
   const OperatorType* type = nullptr;
   const DropIn* drop_in = nullptr;
@@ -50,8 +51,8 @@ struct OperatorMatch {
 [[nodiscard]] bool has_onnx_operators(const Model& model);
 
 /// Returns the node's inputs in the order of its operator, with null for an input that the node omits although later
-/// inputs are present. Returns the inputs unchanged if the node has no operator. Throws Error if a node under a drop-in
-/// name has more or fewer inputs than the plugin of that name, or omits a required one.
+/// inputs are present. Returns the inputs unchanged if the node has no operator. Throws Error if a node under the name
+/// of another library's plugin has more or fewer inputs than that plugin, or omits a required one.
 [[nodiscard]] std::vector<Value*> operator_inputs(const Node& node);
 
 /// Returns the type of an input that a node omits although later inputs are present: the type of an input with the same
@@ -65,11 +66,13 @@ struct RefusedType {
   std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the earlier inputs.
 };
 /// Returns the first input with a refused type, or nothing. `inputs` are in the order of the operator; unknown types
-/// are skipped. `cast`, if given, returns the type after a Cast before the node.
+/// are skipped. If `cast` is not null, the type that it returns is checked in place of the type of each input, as after
+/// a Cast before the node.
 [[nodiscard]] std::optional<RefusedType> refused_type(const OperatorType& type, std::span<Value* const> inputs,
                                                       ElementType (*cast)(ElementType) = nullptr);
 
-/// Adds a tensor without elements in place of an input that a node omits although later inputs are present.
+/// Adds a constant without elements, of the type `element`, for input `port` of an operator, and returns it. It takes
+/// the place of an input that a node omits although later inputs are present.
 Value* add_left_out(Graph& graph, const OperatorType& type, std::size_t port, ElementType element);
 
 /// Creates the operator of a node and sets the node's attributes on it. Returns null if find_operator_for finds no

@@ -31,7 +31,8 @@ struct SchemaPorts {
   [[nodiscard]] std::size_t most_outputs() const;
 };
 
-/// Returns the ports in an opset, or null if the opset does not have the operator.
+/// Returns the inputs, outputs and attributes of an operator in an opset, or null if the opset does not have the
+/// operator.
 [[nodiscard]] const SchemaPorts* find_schema_ports(std::string_view op_type, std::int64_t opset);
 
 /// Returns what is wrong with the inputs and outputs of a node of ai.onnx: too few, too many, or a required one left

@@ -36,8 +36,9 @@ struct CutMessage {
 /// nothing for a message that is not a protobuf, or that is nested deeper than protobuf allows.
 [[nodiscard]] std::optional<CutMessage> cut_large_fields(std::string_view message, std::span<const WireField> fields);
 
-/// Returns the smallest size that a message can have had before it was truncated, computed from the field that its last
-/// bytes begin; nothing if another part of the message is wrong, or if the last field has another number.
+/// Returns the smallest size in bytes that a truncated message can have had. It is computed from the length of the last
+/// field, which must be the field with the number `field`. Returns nothing if the message is not truncated within that
+/// field.
 [[nodiscard]] std::optional<std::uint64_t> size_before_truncation(std::string_view message, std::uint32_t field);
 
 /// The large fields that cut_large_fields() removed from a message, for the reader of the message.

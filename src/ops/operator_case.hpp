@@ -132,11 +132,12 @@ struct HostTensor {
   std::vector<std::byte> bytes;  ///< The data, desc.storage_bytes() bytes.
 };
 
-/// Returns the type row that these inputs match, or null if no row does. Optional inputs may be absent.
+/// Returns the row of the operator's type table that these inputs match, or null if no row does. Optional inputs may be
+/// absent.
 [[nodiscard]] const TypeRow* matching_row(const OperatorType& type, std::span<const TensorDesc> inputs);
 
-/// Returns the output descriptions that infer_extents and the type rows determine. Throws std::invalid_argument if
-/// infer_extents refuses the inputs.
+/// Returns the descriptions of the outputs, with the extents from infer_extents and the types from the operator's type
+/// table. Throws std::invalid_argument if infer_extents refuses the inputs.
 [[nodiscard]] std::vector<TensorDesc> output_descs(const Operator& op, std::span<const TensorDesc> inputs,
                                                    std::span<const Extents> shape_values = {});
 
@@ -212,8 +213,8 @@ template <class Make>
   }
 }
 
-/// Returns a description of what a list of cases lacks: unique names, a case for each type row, and a case that is
-/// refused. Empty if it lacks nothing.
+/// Returns a description of what a list of cases lacks: unique names, a case for each row of the operator's type table,
+/// and a case that is refused. Empty if it lacks nothing.
 [[nodiscard]] std::string check_coverage(const OperatorCases& all);
 
 /// Checks a case on the CPU: `check` refuses the case if it is marked as refused; the reference kernel computes the

@@ -135,8 +135,8 @@ class ExpressionWriter {
     return nvinfer1::DimensionOperation::kSUM;
   }
 
-  /// The value that replaces a size tensor of another layer in the optimum that write() passes to declareSizeTensor,
-  /// because an optimum must not depend on size tensors (NvInferRuntime.h). It is small because an optimum may not
+  /// write() passes an optimum to declareSizeTensor. An optimum must not depend on the size tensor of another layer
+  /// (NvInferRuntime.h), so this value replaces such a size tensor in it. The value is small because an optimum may not
   /// exceed the largest size. TensorRT-RTX 1.7.1 never passes an expression for which isSizeTensor() is true.
   static constexpr std::int64_t size_in_optimum = 1;
 

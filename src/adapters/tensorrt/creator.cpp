@@ -36,8 +36,8 @@ Status read_field(const PluginSchema& schema, const nvinfer1::PluginField& field
   return invalid_argument("field `" + known->name + "`: " + status.message());
 }
 
-/// Creates the operator from a creator's fields and stores it. `order` is set to the input order in the engine's field
-/// `input_order_field` or, if that field is absent, to the schema's input order.
+/// Creates the operator from the fields that TensorRT passes to a creator, and stores it in `result`. Sets `order` to
+/// the input order in the engine's field `input_order_field` or, if that field is absent, to the schema's input order.
 Status make_operator(const PluginSchema& schema, const nvinfer1::PluginFieldCollection* fields,
                      nvinfer1::TensorRTPhase phase, std::unique_ptr<Operator>& result, InputOrder& order) {
   const bool is_loaded = phase == nvinfer1::TensorRTPhase::kRUNTIME && schema.drop_in == nullptr;

@@ -13,8 +13,9 @@ namespace graft::tensorrt {
 
 class Creator final : public nvinfer1::IPluginCreatorV3One {
  public:
-  /// Creates plugins under the name in `own`, Graft's schema of the operator, even if TensorRT requests them by another
-  /// name, so that an engine never contains a name that another library may own. `own` must outlive the creator.
+  /// The creator accepts the name and the fields in `schema`. Its plugins always have the name in `own`, Graft's schema
+  /// of the operator, so that an engine never contains a name that another library may own. `own` must outlive the
+  /// creator.
   Creator(PluginSchema schema, const PluginSchema& own);
 
   /// Returns a new plugin. If a field is unknown, ill-typed, out of range, or required and missing, logs the reason and
@@ -36,7 +37,8 @@ class Creator final : public nvinfer1::IPluginCreatorV3One {
 /// Returns a creator for each operator of the registry, in the plugin namespace `space`, which must be the same in
 /// every call. The first call, by TensorRT when it loads the library, creates them.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& creators(std::string_view space);
-/// Returns a creator for each plugin of another library that an operator replaces. The plugins that the creators create
+/// Returns a creator for each plugin of another library, such as NVIDIA's standard plugins, that one of Graft's
+/// operators replaces. Each creator has the name of the plugin that it replaces. The plugins that the creators create
 /// have the namespace `space`.
 [[nodiscard]] const std::vector<nvinfer1::IPluginCreatorInterface*>& stand_in_creators(std::string_view space);
 /// Returns a creator for each operator that implements a standard ONNX operator, under the ONNX operator's name. The

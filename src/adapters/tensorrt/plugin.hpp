@@ -15,11 +15,12 @@
 
 namespace graft::tensorrt {
 
-/// The name of the field in which an engine stores the input order of a stand-in, as a string. No attribute can have
+/// The name of the plugin field in which an engine stores the input order of a plugin that was created under the name
+/// of another library's plugin. The field is a string of input names, such as "x,offset,mask". No attribute can have
 /// this name.
 inline constexpr const char* input_order_field = "graft.inputs";
 
-/// Returns the tactic number by which TensorRT identifies a variant.
+/// Returns the tactic number by which TensorRT identifies `variant`, one of the operator's CUDA implementations.
 [[nodiscard]] std::int32_t tactic_of(std::string_view variant);
 
 /// The interface for building engines. It reports version 2 only if an output aliases an input: TensorRT 10.0 to 10.2
@@ -49,7 +50,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                      public nvinfer1::IPluginV3OneRuntime {
  public:
   /// Creates a plugin that runs `op`. `schema` is Graft's own schema of the operator and must outlive the plugin.
-  /// TensorRT passes the inputs in the order `order`; every call first arranges them in the operator's order.
+  /// TensorRT passes the inputs in the order `order`, by default the operator's own order; every call first arranges
+  /// them in the operator's order.
   Plugin(const PluginSchema& schema, std::unique_ptr<Operator> op, const InputOrder& order = {});
 
   // IPluginV3
@@ -74,8 +76,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                                nvinfer1::IExprBuilder& builder) noexcept override;
   bool supportsFormatCombination(std::int32_t position, const nvinfer1::DynamicPluginTensorDesc* in_out,
                                  std::int32_t input_count, std::int32_t output_count) noexcept override;
-  /// Returns the number of type rows of the operator, but at least TensorRT's default limit. With the default limit,
-  /// TensorRT might not try all rows of an operator with several type constraints.
+  /// Returns the number of combinations of types that the operator supports, but at least TensorRT's default limit.
+  /// With the default limit, TensorRT might not try all combinations of an operator with several type constraints.
   std::int32_t getFormatCombinationLimit() noexcept override;
   [[nodiscard]] std::int32_t getNbOutputs() const noexcept override;
   std::size_t getWorkspaceSize(const nvinfer1::DynamicPluginTensorDesc* inputs, std::int32_t input_count,

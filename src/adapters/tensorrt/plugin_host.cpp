@@ -109,7 +109,7 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   Expressions() { mImpl = this; }
   ~Expressions() noexcept override = default;
 
-  /// Whether the size of an input is a size tensor of another layer.
+  /// States whether the size of an input is a size tensor of another layer.
   enum class Input { other, size_tensor };
 
   const nvinfer1::IDimensionExpr* make(Dim dim, Input input = Input::other, bool has_size_tensor = false) {

@@ -32,8 +32,8 @@ struct PluginSchema {
 /// Returns the operator's own schema, with a field for each attribute. Engines store this schema. `space` is the plugin
 /// namespace, `graft` for Graft's own operators.
 [[nodiscard]] PluginSchema own_schema(const OperatorType& type, std::string_view space = onnx_domain);
-/// Returns a schema for each drop-in under whose name TensorRT can create the operator (can_stand_in), with the fields
-/// that the other library defines, in the empty namespace.
+/// Returns a schema for each plugin of another library under whose name TensorRT can create this operator
+/// (can_stand_in). The schema has the fields that the other library defines, and the empty namespace.
 [[nodiscard]] std::vector<PluginSchema> stand_in_schemas(const OperatorType& type);
 /// Returns a schema under the name of the standard ONNX operator that the operator implements, version 1 in the empty
 /// namespace, where TensorRT's parser looks for it. Returns nothing if the operator implements none, or if the parser

@@ -25,10 +25,10 @@ namespace {
 
 std::atomic<nvinfer1::ILoggerFinder*> logger_finder = nullptr;
 
-/// The names of NVIDIA's standard plugins for which Graft has stand-ins, from NVIDIA's sources of TensorRT 10.0 to
-/// 11.1. The two deformable operators are listed for 11.x although its sources were not checked for them: omitting a
-/// stand-in without need only costs an error message, whereas a stand-in whose name is already in use makes TensorRT
-/// refuse the whole library.
+/// The names of NVIDIA's standard plugins for which this library has creators, from NVIDIA's sources of TensorRT 10.0
+/// to 11.1. The two deformable operators are listed for 11.x although its sources were not checked for them. If a
+/// creator is omitted without need, the user only gets an error message; if the name of a creator is already in use,
+/// TensorRT refuses the whole library.
 constexpr std::array standard_10 = {"InstanceNormalization_TRT",          "LReLU_TRT",     "ModulatedDeformConv2d",
                                     "MultiscaleDeformableAttnPlugin_TRT", "Normalize_TRT", "ResizeNearest_TRT"};
 constexpr std::array standard_11 = {"InstanceNormalization_TRT", "ModulatedDeformConv2d",

@@ -25,11 +25,11 @@ struct CaffeOptions {
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 
-/// Reads the network in the form in which Caffe runs it for testing, without layers that only serve training, losses
-/// and accuracies. Returns an ONNX model of opset 17. Blobs keep their names. If layers work in place, the output of
-/// the last one has the name of the blob, and each earlier output has the name of its layer. Both files may be in the
-/// old format (V1). Throws Error naming file, layer and parameter for malformed input. Unknown layers are reported all
-/// at once, and so are layers without weights.
+/// Reads the network as Caffe runs it in phase TEST. Layers that only serve training, such as losses and accuracies,
+/// are left out. Returns an ONNX model of opset 17. Blobs keep their names. If layers work in place, the output of the
+/// last one has the name of the blob, and each earlier output has the name of its layer. Both files may be in the old
+/// format (V1). Throws Error naming file, layer and parameter for malformed input. Unknown layers are reported all at
+/// once, and so are layers without weights.
 [[nodiscard]] onnx::Model read_caffe(const std::filesystem::path& network, const std::filesystem::path& weights,
                                      const CaffeOptions& options = {});
 

@@ -127,8 +127,10 @@ std::int64_t pooled_size(std::int64_t size, std::int64_t kernel, std::int64_t st
   return count;
 }
 
-/// Returns the position of each maximum in the form that SegNet's Upsample requires: row * width + column, for windows
-/// that do not overlap.
+/// Returns the position of the maximum of each window as SegNet's Upsample requires it: row * width + column, in f32.
+/// `kernel`, `counts` and `more` are pairs for height and width: the size of a window, the number of windows, and the
+/// number of elements by which the windows exceed the bottom (negative if they do not reach its end). The windows do
+/// not overlap.
 onnx::Value* places_of_maxima(LayerConverter& layer, const Ints& kernel, const Ints& counts, const Ints& more) {
   const std::int64_t channels = layer.small_size(0, 1);
   const std::int64_t width = layer.small_size(0, 3);
@@ -359,8 +361,9 @@ void batch_norm(LayerConverter& layer) {
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
 
-/// Returns the shape of a factor whose first dimension is dimension `axis` of x: `count` dimensions of x (all if
-/// `count` is negative), followed by dimensions of 1. Sets `axis` to the axis counted from the front.
+/// Returns the shape of a factor that is multiplied with bottom 0 from dimension `given_axis` (negative axes count from
+/// the end) on: `count` dimensions of the bottom (all if `count` is negative), followed by dimensions of 1. Sets `axis`
+/// to the same axis, counted from the front.
 Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_t count, std::size_t& axis) {
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());

@@ -263,8 +263,9 @@ Linear linear(const Dim& dim) {
   return {left.base ? left.base : right.base, factor, summand};
 }
 
-/// Returns by how many elements `size` windows of length `reach` at distance `stride` exceed `result`; nothing if that
-/// number depends on dynamic dimensions.
+/// Returns (size - 1) * stride + reach - result: the number of elements by which `size` windows of `reach` elements,
+/// `stride` elements apart, exceed an axis of `result` elements. Returns nothing if that number depends on dynamic
+/// dimensions.
 std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
   try {
     const Linear surplus = linear((size - 1) * stride + reach - result);

@@ -345,8 +345,8 @@ std::vector<TensorName> Scope::plan_frame(const NodeDef& loop_condition) {
   return inputs;
 }
 
-/// Returns the name of the loop's result that an Exit node outputs: output i of the LoopCond stands for result i of the
-/// loop. Throws Error if the node belongs to no loop.
+/// Returns a list of one element: the name of the loop's result that an Exit node outputs. Result i of the loop has the
+/// name of output i of its LoopCond. Throws Error if the node belongs to no loop.
 std::vector<TensorName> Scope::exit_of(const NodeDef& node) const {
   const auto inputs = data_inputs(node);
   const NodeDef* split = inputs.size() == 1 ? find(inputs[0].node) : nullptr;

@@ -90,9 +90,9 @@ DropIn for_tensorflow(std::string_view plugin_name, std::string_view doc) {
           .doc = doc};
 }
 
-/// Returns the drop-in for EfficientNMS_ONNX_TRT, NVIDIA's plugin for ONNX's NonMaxSuppression. Its output has a fixed
-/// number of rows: the detections of all items without gaps, then copies of the last detection, or rows of -1 if there
-/// is no detection.
+/// Returns the description of how the operator replaces EfficientNMS_ONNX_TRT, NVIDIA's plugin for ONNX's
+/// NonMaxSuppression. The plugin's output has a fixed number of rows: the detections of all items without gaps, then
+/// copies of the last detection, or rows of -1 if there is no detection.
 DropIn for_onnx() {
   return {.plugin_name = "EfficientNMS_ONNX_TRT",
           .version = "1",

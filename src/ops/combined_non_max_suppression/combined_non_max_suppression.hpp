@@ -103,7 +103,8 @@ struct CombinedNonMaxSuppression {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] static Status check(const Problem& problem);
   [[nodiscard]] std::size_t workspace(const Problem& problem) const;
-  /// Returns the description of missing anchors, a tensor without elements.
+  /// Returns the description of the tensor that replaces the input `anchors` if a node omits it: a tensor without
+  /// elements, in the type of the boxes. `given` are the descriptions of the node's inputs.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[boxes].dtype, .extents = {0}};
   }

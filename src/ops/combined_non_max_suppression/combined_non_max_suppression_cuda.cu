@@ -131,7 +131,7 @@ struct Detection {
   }
 };
 
-/// Addresses in the workspace.
+/// The addresses of the kernels' intermediate results in the workspace.
 struct DetectionBuffers {
   int* found;
   int* begins;

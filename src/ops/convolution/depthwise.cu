@@ -69,8 +69,8 @@ struct DepthwiseTask {
   Divisor by_channels;  ///< The divisor is the number of channels of a tile.
   Divisor by_lanes;
   Divisor by_patch_columns;
-  /// The number of work items: in depthwise_vectors strips of the batch for one tile of channels, in depthwise_planes
-  /// strips of all images, otherwise items of the batch.
+  /// The number of work items, whose meaning depends on the kernel: in depthwise_vectors, strips of the batch for one
+  /// tile of channels; in depthwise_planes, strips of all images; in the other kernels, items of the batch.
   std::int64_t count;
 };
 

@@ -65,8 +65,8 @@ struct VectorProblem {
   [[nodiscard]] Problem problem() const { return {inputs, outputs}; }
 };
 
-/// Converts a sum to the real value of an element of y. The i8 reference and the CUDA kernels agree bit by bit: the
-/// operations are written out, so that compilers cannot contract them differently.
+/// Converts a sum to the real value of an element of y. The operations are written out, so that compilers cannot
+/// contract them differently. The i8 results of the reference and of the CUDA kernels therefore agree bit by bit.
 struct ConvolutionEpilogue {
   Activation activation;
   float alpha;

@@ -22,7 +22,9 @@ struct RepackJob {
   int channel_tiles = 0;
   std::int64_t blocks = 0;
 
-  /// Returns the job for a tensor whose linear form begins at `linear`. The caller sets `from` and `to`.
+  /// Returns a job with the sizes and strides for a tensor of these extents, which begins at `linear` in the linear
+  /// layout. The caller then sets the source `from` and the target `to`, one of which is the linear tensor and the
+  /// other its copy in the vector layout.
   [[nodiscard]] static RepackJob of(DType dtype, const Extents& extents, const void* linear);
 };
 

@@ -68,8 +68,9 @@ struct DeformableConvolution {
   [[nodiscard]] std::vector<Shape> infer_shapes(std::span<const Shape> inputs) const;
   [[nodiscard]] Status check_attributes() const;
   [[nodiscard]] Status check(const Problem& problem) const;
-  /// Returns the description of a missing bias or mask, a tensor without elements: a mask of ones would be as large as
-  /// a given mask.
+  /// Returns the description of the tensor that replaces the bias or the mask if a node omits it: a tensor without
+  /// elements, in the type of x. It has no elements because a mask of ones would take as much memory as a real mask.
+  /// `given` are the descriptions of the node's inputs.
   [[nodiscard]] static TensorDesc constant(std::size_t /*port*/, std::span<const TensorDesc> given) {
     return {.dtype = given[x].dtype, .extents = {0}};
   }

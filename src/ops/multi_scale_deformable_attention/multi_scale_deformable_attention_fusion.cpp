@@ -285,8 +285,9 @@ std::string find_inputs(Attention& found, onnx::Value* weights) {
                      heads, points);
 }
 
-/// Sets the output of the attention to the value that is computed from the sum, [B*M,D,Q], and whose axes are ordered
-/// as in the operator's output. Returns why there is no such value, or an empty string.
+/// Follows the sum, [B*M,D,Q], to the first value that is computed from it and whose axes are ordered as in the
+/// operator's output, and sets the output of the attention to that value. Returns why there is no such value, or an
+/// empty string.
 std::string find_output(Attention& found, const onnx::Node& sum) {
   const std::vector<AxisFactor> of_item{whole(item, *found.value, 0)};
   const std::vector<AxisFactor> of_head{whole(head, *found.value, 2)};

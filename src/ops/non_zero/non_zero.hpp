@@ -49,7 +49,8 @@ struct NonZero {
   static constexpr std::int64_t tile_elements = tile_words * 32;
 };
 
-/// Returns the size in bytes of the total, of one number per tile, and of the tiles' bits.
+/// Returns the size of the workspace in bytes. The workspace contains the number of elements that are not zero, and for
+/// each tile that number and a bit for each element.
 inline std::size_t NonZero::workspace(const Problem& problem) {
   const std::int64_t tiles = (problem.inputs[0].extents.element_count() + tile_elements - 1) / tile_elements;
   constexpr std::size_t tile_bytes = sizeof(std::int64_t) + static_cast<std::size_t>(tile_words) * sizeof(unsigned);

@@ -180,7 +180,8 @@ bool has_bins(const Level& level, std::int64_t count, ops::Binning binning) {
   return true;
 }
 
-/// Returns whether `value` has the shape [N, C * n * n], for n x n bins of each channel of x.
+/// Returns whether `value` has the shape [N, C * count * count], where C is the number of channels of x: `count` x
+/// `count` bins of each channel in one row.
 bool is_flat(const onnx::Value& value, const onnx::Value& x, std::int64_t count) {
   const auto channels = size_of(x, 1);
   return value.shape && value.shape->size() == 2 && channels > 0 && (*value.shape)[1].is_constant() &&
@@ -199,7 +200,8 @@ std::int64_t count_by_length(const onnx::Value& flat, const onnx::Value& x) {
   return 0;
 }
 
-/// Returns the sizes of the axis for which the windows of all levels are the bins of the rule.
+/// Returns the sizes of axis `axis` of the image for which the windows of all levels are the bins of the rule
+/// `binning`. counts[i] is the number of bins of level i along the axis. Empty if there is no such size.
 std::vector<std::int64_t> frozen_sizes(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                        std::size_t axis, ops::Binning binning) {
   // There are as many windows as bins. Because of the stride, this leaves a range of sizes.
@@ -237,7 +239,7 @@ struct Pyramid {
   onnx::Value* x = nullptr;
   std::shared_ptr<Operator> op;
   std::size_t pools = 0;
-  /// The order of the elements if it differs from the order of the operator; otherwise empty.
+  /// The result of order_of(): the index of each element in the result of the operator; empty if the order is the same.
   std::vector<std::int64_t> order;
   /// The size of the image for which the windows were computed, if the size is dynamic now.
   std::optional<Sizes> frozen;
@@ -245,8 +247,9 @@ struct Pyramid {
   std::string obstacle;
 };
 
-/// Returns, for each element of the concatenation, its index in the result of the operator; an empty list if no level
-/// is flattened in channels-last order, because the indices are then equal.
+/// Returns, for each element of the concatenation, its index in the result of the operator. Level i has counts[i] x
+/// counts[i] bins for each of the `channels` channels. Returns an empty list if no level is flattened in channels-last
+/// order, because the indices are then equal.
 std::vector<std::int64_t> order_of(const std::vector<Level>& levels, const std::vector<std::int64_t>& counts,
                                    std::int64_t channels) {
   if (std::none_of(levels.begin(), levels.end(), [](const Level& level) { return level.by_cells; })) return {};

@@ -38,8 +38,8 @@ struct GatherTask {
 };
 
 /// The indices and weights of the neighbors of a position along an axis. If the position is an integer, all neighbors
-/// are the element at this position, with equal weights: a neighbor with weight 0 might be infinite, and the product
-/// NaN.
+/// are the element at this position, with equal weights. Other neighbors with a weight of 0 would yield NaN if they
+/// were infinite.
 template <int Taps>
 struct GatherTaps {
   int index[Taps];

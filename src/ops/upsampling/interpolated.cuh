@@ -27,8 +27,8 @@ __device__ void weigh(float f, float a, float (&weights)[Taps]) {
 }
 
 /// The indices and weights of the neighbors of a position along an axis. If the position is an integer, all neighbors
-/// are the element at this position, with equal weights: a neighbor with weight 0 might be infinite, and the product
-/// NaN.
+/// are the element at this position, with equal weights. Other neighbors with a weight of 0 would yield NaN if they
+/// were infinite.
 template <int Taps>
 struct TapsAlong {
   int index[Taps];

@@ -11,7 +11,7 @@ namespace detail {
 inline constexpr int line_buffer_threads = 128;
 
 /// The two neighbors of a position along an axis. If the position is an integer, both are the element at this position,
-/// with equal weights: a neighbor with weight 0 might be infinite, and the product NaN.
+/// with equal weights. Another neighbor with a weight of 0 would yield NaN if it were infinite.
 struct Neighbours {
   int first;
   int second;

@@ -206,7 +206,7 @@ std::vector<std::int64_t> ints_or(const onnx::Node& node, std::string_view attri
   return node.ints(attribute).value_or(std::vector<std::int64_t>(count, value));
 }
 
-/// Returns the largest error of weights of a type that rounding explains.
+/// Returns the largest error that rounding to the type `type` can cause in a weight of about 1.
 double step_of(onnx::ElementType type) {
   if (type == onnx::ElementType::f16) return 1e-3;
   if (type == onnx::ElementType::bf16) return 8e-3;
@@ -274,12 +274,14 @@ struct Crop {
   std::vector<std::int64_t> ends;
 };
 
-/// Returns the elements to remove, so that the interpolation of the padded x is the result of the deconvolution: a
-/// deconvolution spreads each element over its neighborhood and reads nothing from outside the edge. Pad, Upsampling
-/// and Slice replace the one layer, because on an H200 cuDNN's deconvolution took 8 to 60 times as long as a copy of
-/// its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many groups as channels). With one zero
-/// on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)), and in the
-/// full deconvolution at f i + (size - 1) / 2.
+/// Returns the elements to remove, so that the interpolation of the padded x is the result of the deconvolution. A
+/// deconvolution reads nothing from outside x, as if x were surrounded by zeros, whereas an interpolation repeats the
+/// elements at the edge.
+///
+/// Pad, Upsampling and Slice replace the one layer, because on an H200 cuDNN's deconvolution took 8 to 60 times as long
+/// as a copy of its result (PyTorch 2.11, factors 2, 4 and 8, f32 and f16, one group and as many groups as channels).
+/// With one zero on each side, element i of x lies at f (i + 1) + (f - 1) / 2 of the result (asymmetric: at f (i + 1)),
+/// and in the full deconvolution at f i + (size - 1) / 2.
 Crop crop_of(const Deconvolution& found) {
   Crop crop;
   for (std::size_t axis = 0; axis < found.factors.size(); ++axis) {

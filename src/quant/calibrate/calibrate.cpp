@@ -188,7 +188,7 @@ class State {
   const Identity& identity_;
 };
 
-/// The counts of a range of samples in the form in which one process sends them to another.
+/// The counts of a range of samples, which one process serializes and sends to another.
 struct CountedPart {
   struct Tensor {
     std::string name;

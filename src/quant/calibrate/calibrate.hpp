@@ -24,8 +24,8 @@ struct CalibrateOptions {
   /// write may be lost.
   double save_seconds = 5;
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
-  /// Set if other processes count the samples, each with calibrate_part(). The function starts these processes for the
-  /// samples that the state file does not contain.
+  /// If set, other processes count the samples, each with calibrate_part(), and this function starts them for the
+  /// samples that the state file does not contain. If empty, the calling process counts all samples.
   StartParts parts = {};
 };
 

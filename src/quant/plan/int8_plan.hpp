@@ -56,8 +56,8 @@ struct Int8Plan {
   std::vector<std::string> candidates;
 };
 
-/// Returns a copy of the model in the form that plan_int8 requires: as prepare_for_types returns it, with scales after
-/// convolutions and matrix products folded into their weights. For f8 the opset is at least 19, the first that has f8.
+/// Returns a copy of the model for plan_int8: the result of prepare_for_types, with scales after convolutions and
+/// matrix products folded into their weights. For f8 the opset is at least 19, the first that has f8.
 [[nodiscard]] onnx::Model prepare_for_int8(const onnx::Model& model, EightBits type = EightBits::int8);
 
 /// Decides which nodes use int8 and which tensors are quantized.

@@ -37,7 +37,8 @@ using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] NodePlan plan_node(const onnx::Node& node, const TypedOptions& options, const RefusedNodes& known);
 
 /// Decides the types of the flexible nodes in `plans`, so that no Cast is followed by its inverse Cast. `nodes` are all
-/// nodes of the graph in topological order. `typed_io`: inputs and outputs of the network have the narrow type.
+/// nodes of the graph in topological order. If `typed_io` is true, the inputs and outputs of the network have the
+/// narrow type (f16 or bf16), otherwise f32.
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io);
 
 /// A constant converted to the narrow type, and an element that the type cannot represent.

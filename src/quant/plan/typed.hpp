@@ -85,9 +85,9 @@ struct TypedModel {
   std::size_t casts = 0;  ///< The number of Cast nodes that were added.
 };
 
-/// Returns a copy of the model in the form that make_typed requires: inputs with a default become constants, calls of
-/// functions that are not Graft's are inlined, the opset is 17 or the lowest later one that supports the type, and
-/// types are inferred. key_of() of its nodes stays valid in the result of make_typed.
+/// Returns a copy of the model for make_typed: inputs with a default become constants, calls of functions that are not
+/// Graft's are inlined, the opset is 17 or the lowest later one that supports the type, and types are inferred.
+/// key_of() of its nodes stays valid in the result of make_typed.
 [[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, report::Precision precision);
 
 /// Returns a note that names the nodes in f64, which are not converted, and says what to do about them, or nothing if

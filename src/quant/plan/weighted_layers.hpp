@@ -69,8 +69,8 @@ struct WeightedLayer {
 /// Returns the bias of each output channel: zeros if the layer has no bias. Returns nothing if the bias is not
 /// constant.
 [[nodiscard]] std::optional<std::vector<double>> bias_of(const WeightedLayer& layer);
-/// Sets the bias of a layer to one number per output channel, for a MatMul in an Add, which is added if necessary. The
-/// output keeps its name.
+/// Sets the bias of a layer to one number per output channel. A MatMul has no bias: the numbers become the constant of
+/// the Add after it, which is added if it is missing. The layer's output keeps its name.
 void set_bias(WeightedLayer& layer, const std::vector<double>& bias);
 
 /// Replaces input `input` of a node by an f32 constant of shape `dims`. It gets the name of the old constant if no

@@ -55,8 +55,8 @@ struct Int8Options {
   std::optional<CalibrationCache> cache;
   /// The file that stores the counts between runs; empty for none. See CalibrateOptions::state.
   std::filesystem::path state = {};
-  /// Set if other processes count the samples. It starts these processes and returns a function that returns their
-  /// parts. See CalibrateOptions::parts.
+  /// If set, other processes count the samples. The function starts these processes and returns a function that returns
+  /// their parts; see CalibrateOptions::parts. If empty, the calling process counts all samples.
   std::function<NextPart(const CalibrationWork&)> parts = {};
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
   /// The type, f16 or bf16, for nodes that are not int8; nothing leaves them in f32. Nodes that would lose too much

@@ -33,8 +33,8 @@ struct Score {
   std::int64_t not_finite = 0;
   double snr_db = 0;  ///< The signal-to-noise ratio in dB of the worst output.
   [[nodiscard]] bool meets(double limit) const { return not_finite == 0 && snr_db >= limit; }
-  /// Returns whether fewer elements are not finite or, with equally many, the ratio is at least 1 dB higher. A smaller
-  /// improvement does not justify keeping more nodes in f32.
+  /// Returns whether this score has fewer elements that are not finite than `other` or, with equally many, a ratio that
+  /// is at least 1 dB higher. A smaller improvement does not justify keeping more nodes in f32.
   [[nodiscard]] bool is_better_than(const Score& other) const;
 };
 [[nodiscard]] Score score_of(const std::vector<OutputFigures>& outputs);

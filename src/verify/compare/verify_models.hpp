@@ -47,8 +47,9 @@ struct VerifyOptions {
   /// The inputs of each run, by name. An unknown name is an error.
   std::vector<runtime::TensorMap> data = {};
   DataSet data_set = {};  ///< The inputs of the runs in place of `data`, if there are too many for the memory.
-  /// Set if other processes compare the outputs of the runs, each with compare_part(); the function starts these
-  /// processes. The report is the same as without it. Used by verify_models only, with `data` or `data_set`.
+  /// If set, other processes compare the outputs of the runs, each with compare_part(), and this function starts them.
+  /// If empty, the calling process compares all runs. The report is the same in both cases. Used by verify_models only,
+  /// with `data` or `data_set`.
   StartParts parts = {};
   std::map<std::string, std::int64_t, std::less<>> dims = {};  ///< Sizes of symbolic dimensions; see InputOptions.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes = {};  ///< Shapes by input; see InputOptions.

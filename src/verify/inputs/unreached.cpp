@@ -167,8 +167,8 @@ class BodyCounters {
     add_inner(node, body, !factors.empty());
   }
 
-  /// Adds counters for the bodies inside `body`, a subgraph of `node`. `is_counted`: `body` itself has a counter, so
-  /// that it is the outer body of the inner ones.
+  /// Adds counters for the bodies inside `body`, a subgraph of `node`. If `is_counted` is true, `body` has a counter
+  /// too and is recorded as an outer body of the bodies inside it.
   void add_inner(onnx::Node& node, onnx::Graph* body, bool is_counted) {
     if (body == nullptr || body->outputs().size() != node.outputs.size() + (node.is("Loop") ? 1 : 0)) return;
     for (CountedBody& inner : BodyCounters(*body).add()) {

@@ -16,8 +16,8 @@ struct KnownFault {
   std::string_view engine;   ///< The name of the engine, for example "OpenVINO".
   std::string_view version;  ///< The version in which the fault was found.
   std::string_view op;       ///< The operator, of ONNX's own domain.
-  /// The condition under which the fault occurs, parts that must all hold, separated by ", ": "layout=1, type(0)=f16"
-  /// (see holds_of). If empty, every node with the operator is computed wrongly.
+  /// The condition under which the fault occurs: a list of tests separated by ", ", such as "layout=1, type(0)=f16",
+  /// which must all be true for the node (see holds_of). If empty, every node with the operator is computed wrongly.
   std::string_view condition;
   std::string_view evidence;  ///< The evidence: a test of ONNX or a seeded model, and its wrong result.
 };

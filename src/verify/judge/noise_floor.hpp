@@ -146,11 +146,13 @@ class NoiseFloor {
   return difference.equal() && difference.within_noise > 0 && !floor.is_trusted();
 }
 
-/// Repeats a comparison with the floor that a second engine measured. If the tensors are equal by that floor too, and
-/// it leaves no element undecided that the first floor decided, marks `floor` as confirmed. Otherwise replaces
-/// `difference` and `floor` by those of the second engine. `is_coarser`: the second engine measured with the noise of
-/// f32, and the first one may have measured with that of f64. Such a floor excuses almost anything if it is suspect, so
-/// it can refute but not confirm.
+/// Repeats a comparison with `second`, the floor that a second engine measured. If the tensors are equal by that floor
+/// too, and it leaves no element undecided that the first floor decided, marks `floor` as confirmed. Otherwise replaces
+/// `difference` and `floor` by those of the second engine.
+///
+/// `is_coarser` states that the second engine measured with the noise of f32, whereas the first one may have measured
+/// with that of f64. Such a floor excuses almost any difference if it is suspect. It can then refute the first floor,
+/// but not confirm it.
 void confirm(const onnx::TensorData& reference, const onnx::TensorData& candidate, const Tolerance& tolerance,
              const NoiseFloor& second, std::string_view engine, Difference& difference, NoiseFloor& floor,
              bool is_coarser = false);

@@ -50,8 +50,8 @@ class DivergenceSearch {
   }
 
  private:
-  /// Returns whether the row's nodes compute NaN from inputs without NaN, such as the logarithm of a negative number or
-  /// 0 / 0, in one of the models.
+  /// Returns whether the nodes that compute the pair of tensors `index` (an index into state_.rows) compute NaN from
+  /// inputs without NaN in one of the models, for example by the logarithm of a negative number or by 0 / 0.
   [[nodiscard]] bool makes_nan(std::size_t index) const {
     const auto& made_of = state_.rows[index].candidate_region.inputs;
     return state_.rows[index].candidate_nan + state_.rows[index].reference_nan != 0 &&
@@ -62,9 +62,9 @@ class DivergenceSearch {
            });
   }
 
-  /// Reports rounding as the cause of NaN, and returns true, if the candidate's node is correct for the reference's
-  /// inputs but returns more NaN than the reference for its own inputs: these differ by rounding and lie at the edge of
-  /// the operator's domain.
+  /// Reports rounding as the cause of NaN and returns true, if the candidate's nodes for pair `index` are correct on
+  /// the reference's inputs but return more NaN than the reference on the candidate's own inputs. The two sets of
+  /// inputs then differ only by rounding and lie at the edge of the operator's domain.
   bool blame_for_nan(std::size_t index, const runtime::TensorMap& inputs) {
     const LayerRow& row = state_.rows[index];
     if (state_.report.nan_begins != index || row.candidate_nan <= row.reference_nan) return false;
@@ -76,14 +76,15 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the candidate's tensor has the reference's elements in another order although it has the same
-  /// name. The order is correct only if the nodes that read the tensor expect it.
+  /// Returns whether the candidate's tensor of pair `index` has the reference's elements in another order although it
+  /// has the same name. The order is correct only if the nodes that read the tensor expect it.
   [[nodiscard]] bool is_suspect(std::size_t index) const {
     const ComparedLayer& layer = state_.report.layers[index];
     return layer.layout.has_value() && !state_.rows[index].is_arranged && !layer.difference.equal();
   }
 
-  /// Returns whether the tensor has the same dimensions as the reference's but another order of elements.
+  /// Returns whether the candidate's tensor of pair `index` has the same dimensions as the reference's but another
+  /// order of elements.
   [[nodiscard]] bool is_reordered(std::size_t index) const {
     return state_.report.layers[index].layout.has_value() && !state_.rows[index].has_other_dims;
   }
@@ -98,7 +99,8 @@ class DivergenceSearch {
   }
 
   /// Searches for the node that changes the order of elements although its inputs have the reference's order, going
-  /// back from the tensors in `waiting`. Reports the node and returns true, or returns false if there is no such node.
+  /// back from the pairs of tensors in `waiting` (indices into state_.rows). Reports the node and returns true, or
+  /// returns false if there is no such node.
   bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {
@@ -137,7 +139,7 @@ class DivergenceSearch {
     return false;
   }
 
-  /// Returns whether the reference could return all tensors that are needed to run this row's nodes alone.
+  /// Returns whether the reference could return all tensors that are needed to run the nodes of pair `index` alone.
   [[nodiscard]] bool can_be_run_alone(std::size_t index) const {
     const std::vector<const onnx::Value*> needed = needed_for(state_.rows[index]);
     return std::none_of(needed.begin(), needed.end(),
@@ -224,8 +226,8 @@ class DivergenceSearch {
     [[nodiscard]] bool is_wrong() const { return !failure.empty() || !difference.equal(); }
   };
 
-  /// Runs the candidate's nodes of a row alone on the reference's tensors, and returns how their result differs from
-  /// the reference's tensor.
+  /// Runs the candidate's nodes for pair `index` alone on the reference's tensors `expected`, and returns how their
+  /// result differs from the reference's tensor. The inputs and the expected result have the order of elements `order`.
   [[nodiscard]] Local run_alone(std::size_t index, const runtime::TensorMap& expected, Order order) const {
     const LayerRow& row = state_.rows[index];
     Local local;
@@ -270,8 +272,8 @@ class DivergenceSearch {
     }
   }
 
-  /// Returns the difference of `found` from the reference's tensor with a noise floor, which is measured by running the
-  /// reference's nodes of the row alone on the same inputs.
+  /// Returns the difference of `found` from the reference's tensor of pair `index`, with a noise floor that is measured
+  /// by running the reference's nodes for the pair alone on the same inputs. `order` is the expected order of elements.
   [[nodiscard]] Difference difference_beyond_noise(std::size_t index, const runtime::TensorMap& expected,
                                                    const onnx::TensorData& found, Order order) const {
     const LayerRow& row = state_.rows[index];
@@ -291,9 +293,9 @@ class DivergenceSearch {
     return compare(arranged, found, state_.report.layers[index].tolerance, floor.runs() == 0 ? nullptr : &floor);
   }
 
-  /// Returns whether the candidate's nodes of a row compute a wrong result from the reference's inputs. They count as
-  /// correct if the result has the reference's values in either order of elements; the nodes that read the tensor show
-  /// which order is correct.
+  /// Returns whether the candidate's nodes for pair `index` compute a wrong result from the reference's inputs. If so,
+  /// reports the divergence. The result may have the order of elements of the reference or that of the candidate's
+  /// tensor: both count as correct, because only the nodes that read the tensor show which order they expect.
   bool is_wrong_by_itself(std::size_t index, const runtime::TensorMap& expected, const runtime::TensorMap& inputs) {
     ComparedLayer& layer = state_.report.layers[index];
     const Local local = run_alone(index, expected, Order::of_candidate);
@@ -318,8 +320,8 @@ class DivergenceSearch {
     return true;
   }
 
-  /// Returns whether the result of the nodes, run alone, has the reference's values in an order that is not a known
-  /// layout.
+  /// Returns whether `found`, the result of the nodes for pair `index` run alone, has the reference's values in an
+  /// order that is not a known layout.
   [[nodiscard]] bool is_shuffled(std::size_t index, const runtime::TensorMap& expected,
                                  const onnx::TensorData& found) const {
     if (state_.report.layers[index].layout->is_known()) return false;
@@ -346,8 +348,8 @@ class DivergenceSearch {
     return "flattened in the wrong order" + layout.text.substr(neutral.size());
   }
 
-  /// Records a row as the first divergence, with the reason `why`, and extracts the reduced case. `own` are the inputs
-  /// of the candidate's nodes in the reduced case; if empty, they are the reference's tensors.
+  /// Records pair `index` as the first divergence, with the reason `why`, and extracts the reduced case. `own` are the
+  /// inputs of the candidate's nodes in the reduced case; if it is not set, they are the reference's tensors.
   void conclude(std::size_t index, std::string why, const runtime::TensorMap& inputs,
                 const std::optional<runtime::TensorMap>& own = std::nullopt) {
     Divergence& first = state_.report.first.emplace();
@@ -379,8 +381,9 @@ class DivergenceSearch {
     state_.report.reduced = reduce(state_.rows[index], inputs, own);
   }
 
-  /// Returns the nodes of a row in both models as separate models with common inputs. An input that only one of them
-  /// has, or that differs between them, becomes a constant.
+  /// Returns the nodes that compute the tensors of `row` in both models as two models with common inputs. An input that
+  /// only one of them has, or that differs between them, becomes a constant. The candidate's inputs are `own`, or the
+  /// reference's tensors if `own` is not set.
   [[nodiscard]] ReducedCase reduce(const LayerRow& row, const runtime::TensorMap& inputs,
                                    const std::optional<runtime::TensorMap>& own) const {
     const std::vector<const onnx::Value*> needed = needed_for(row);

@@ -74,8 +74,9 @@ class PairComparison {
   }
 
  private:
-  /// Adds to `values` the scores from which the indices in the rows `begin` to `end` - 1 are selected, if the engine
-  /// can return them and they are computed.
+  /// Adds to `values` the tensors of scores by which the indices in the pairs of tensors from `begin` to `end` - 1
+  /// (indices into state_.rows) are selected. Skips scores that the engine cannot return and scores that no node
+  /// computes.
   void add_scores(std::size_t begin, std::size_t end, std::vector<const onnx::Value*>& values) const {
     for (std::size_t i = begin; i < end; ++i) {
       if (!state_.may_judge_choice(state_.rows[i])) continue;
@@ -85,8 +86,8 @@ class PairComparison {
     }
   }
 
-  /// Returns whether the tensor of a row is not compared, because its elements are random, or because one of the models
-  /// does not run with this tensor as an output. In the second case stores the reason in the report.
+  /// Returns whether the pair of tensors `index` is not compared, because its elements are random, or because one of
+  /// the models does not run with this tensor as an output. In the second case stores the reason in the report.
   [[nodiscard]] bool is_refused(std::size_t index) {
     const auto reference = state_.refused_by_reference.find(state_.rows[index].match.reference);
     const auto candidate = state_.refused_by_candidate.find(state_.rows[index].match.candidate);
@@ -181,8 +182,8 @@ class PairComparison {
     return compared;
   }
 
-  /// Measures the noise floor of those tensors in `all` (the rows from `begin` on) that exceed their tolerance in this
-  /// run and did not in earlier runs, and compares them again. `found` are the candidate's tensors.
+  /// Measures the noise floors of the tensors in `all` (the pairs from index `begin` on) that exceed their tolerance in
+  /// this run and did not in earlier runs, and compares these tensors again. `found` are the candidate's tensors.
   void measure_floors(std::size_t begin, std::vector<Compared>& all, const runtime::TensorMap& found,
                       const runtime::TensorMap& inputs) const {
     std::vector<DoubtfulTensor> doubtful;

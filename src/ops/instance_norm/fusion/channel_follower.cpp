@@ -148,7 +148,8 @@ class Follower {
 
   [[nodiscard]] double epsilon() const { return epsilon_.value_or(0); }
 
-  /// Returns the reason that stopped the search after the most nodes, or nothing if no variance was computed.
+  /// Returns the node at which the search stopped and the reason, for the path on which the search followed the most
+  /// nodes. Returns nothing if no variance was computed.
   [[nodiscard]] std::optional<onnx::NearMiss> near_miss() const {
     if (!saw_variance_ || obstacles_.empty()) return std::nullopt;
     // If two obstacles occur after the same number of nodes, the first is returned, because it causes the second.

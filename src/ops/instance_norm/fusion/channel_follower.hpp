@@ -30,7 +30,8 @@ struct NormalizedValue {
 struct FollowedTensor {
   std::vector<NormalizedValue> normalized;  ///< The values that are normalized, the last one first.
   double epsilon = 0;                       ///< The common epsilon of all normalized values.
-  /// The reason that stopped the search after the most nodes; nothing unless a variance was computed.
+  /// The node at which the search stopped and the reason, for the path on which it followed the most nodes. Not set
+  /// unless a variance was computed.
   std::optional<onnx::NearMiss> near_miss;
 };
 

@@ -90,8 +90,9 @@ class SamplingProgram {
     std::array<std::size_t, 3> inputs{};
     std::array<double, 2> value{};
   };
-  /// The value of an instruction: two values for a tensor with coordinates, twice the same value for any other
-  /// tensor, or a weighted sum of pixels.
+  /// The value of an instruction. If the instruction computes coordinates, `values` contains both coordinates, and for
+  /// any other number it contains the number twice. If the instruction computes a sum of pixels, `pixels` contains the
+  /// pixels with their weights.
   struct Number {
     std::array<double, 2> values{};
     std::vector<PixelWeight> pixels;
