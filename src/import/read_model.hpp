@@ -21,8 +21,8 @@ struct ImportOptions {
   /// Shapes of inputs that replace the shapes in the file, for formats whose readers need them.
   std::map<std::string, Shape, std::less<>> input_shapes;
   report::Origin* origin = nullptr;  ///< If not null, receives facts about the original network.
-  /// Called before each node is converted; an exception from it stops the reading. Not called for ONNX, which needs no
-  /// conversion.
+  /// Called before each node is converted, with the number of nodes that are done and of all nodes; may be empty. An
+  /// exception from it stops the reading. Not called for ONNX, which needs no conversion.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 

@@ -234,8 +234,9 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   verdict.support = verdict_of(finding.outcome);
 }
 
-/// Changes the verdict on a node that could not be probed to not_asked, with the reason `why`. The verdict stays if
-/// rules found that the node is lowered, or that nothing, including the loaded plugins, runs it.
+/// Changes the verdict on a node that could not be probed to not_asked, with the reason `why`. `is_over_budget` states
+/// whether it was not probed for lack of time. The verdict stays if rules found that the node is lowered, or that
+/// nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeSupport& verdict) {
   const std::string reason = "TensorRT gave no verdict on the node: " + why;

@@ -406,7 +406,8 @@ bool reads_sizes(const onnx::Node& node, std::size_t index) {
   return node.is("Range") || (node.is("Slice") && index <= 2) || (node.is("Resize") && index == 3);
 }
 
-/// Returns whether a node computes a size from the elements of a value, directly or after arithmetic and data movement.
+/// Returns whether a node computes a size from the elements of a value, directly or after arithmetic and data movement
+/// by at most 8 nodes. `depth` is the number of these nodes that were followed already.
 bool decides_sizes(const onnx::Value& value, int depth = 0) {
   constexpr int deepest = 8;
   if (depth > deepest) return false;

@@ -138,7 +138,8 @@ class TensorRTProbe {
   [[nodiscard]] std::string try_meant_plugin(const onnx::Node& node);
   void set_aside();
   [[nodiscard]] Trial try_nodes(Judge level, const Nodes& nodes);
-  /// Parses or builds `nodes` as a model, within the fraction `share` of the remaining time.
+  /// Parses `nodes` as a model or, if `level` is `builder`, also builds them, within the fraction `share` of the
+  /// remaining time.
   [[nodiscard]] Trial try_nodes(Judge level, const Nodes& nodes, double share);
   /// Returns findings on those suspects (nodes that TensorRT's messages name, and plugins) that also fail alone: the
   /// first one, or all of them if the trial `whole` hung.

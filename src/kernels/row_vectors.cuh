@@ -15,8 +15,8 @@ namespace graft {
 /// but not written.
 enum class RowForm : std::uint8_t { whole, padded, shifted };
 
-/// Returns the number of vectors that contain `length` adjacent elements. If rows are not whole vectors, the number is
-/// sufficient wherever the elements begin.
+/// Returns the number of vectors of `width` elements that contain `length` adjacent elements. If rows are not whole
+/// vectors, the number is sufficient wherever the elements begin.
 [[nodiscard]] constexpr std::int64_t row_vectors(std::int64_t length, int width) {
   return length % width == 0 ? length / width : (length + 2 * (width - 1)) / width;
 }

@@ -13,7 +13,7 @@ template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, T, float>;
 
 /// Sets runs[row] to the range of the sorted updates of each row: x is the index of the first one, y the index after
-/// the last one. Rows without updates are not written.
+/// the last one. `targets` contains the row of each sorted update. Rows without updates are not written.
 __global__ void find_runs(const unsigned* targets, int2* runs, int updates, unsigned rows) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (thread >= updates) return;

@@ -35,8 +35,8 @@ struct TypeFault {
 /// Throws Error for a model without outputs, because TensorRT does not build such a model.
 void check_has_outputs(const Model& model);
 
-/// Throws the Error of check_has_outputs, and Error for the first fault that find_type_faults finds in a copy with
-/// inferred types.
+/// Throws the Error of check_has_outputs, and Error for the first fault that find_type_faults finds, with the same
+/// `accepts`, in a copy with inferred types.
 void check_types_and_outputs(const Model& model, const AcceptsTypes& accepts = nullptr);
 
 }  // namespace graft::onnx

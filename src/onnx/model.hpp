@@ -230,10 +230,11 @@ class Graph {
 
   /// Adds a node with a new value for each name in `output_hints` (made unique; "" for an absent output). The node is
   /// inserted before the node `before`, or at the end if that is null. Inputs may be null, or values of enclosing
-  /// graphs.
+  /// graphs. The domain "" is ai.onnx.
   Node* add_node(std::string op_type, std::vector<Value*> inputs, const std::vector<std::string>& output_hints,
                  Node* before = nullptr, std::string domain = "");
-  /// Adds a node whose outputs are existing values without a producer.
+  /// Adds a node whose outputs are existing values without a producer. `before` and `domain` have the same meaning as
+  /// in add_node().
   Node* add_node_with_outputs(std::string op_type, std::vector<Value*> inputs, std::vector<Value*> outputs,
                               Node* before = nullptr, std::string domain = "");
   /// Removes a node, the subgraphs in its attributes, and its outputs. Throws Error if an output is used.
@@ -296,7 +297,8 @@ class Graph {
   mutable std::unordered_map<std::string, std::size_t> suffixes_;
 };
 
-/// Copies a graph. `outer` maps each value of the enclosing graphs to the value that the copy uses.
+/// Copies a graph to a subgraph of `new_parent`, which is null for a main graph. `outer` maps each value of the
+/// enclosing graphs to the value that the copy uses.
 [[nodiscard]] std::unique_ptr<Graph> clone_graph(const Graph& graph, Graph* new_parent,
                                                  const std::function<Value*(Value*)>& outer);
 /// Copies an attribute that does not contain a graph. Throws Error (internal) for one that does.

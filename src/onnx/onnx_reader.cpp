@@ -235,7 +235,8 @@ class Reader {
     return number;
   }
 
-  /// Returns the next step for an error about a file of external data.
+  /// Returns the next step for an error about the file of external data at `location`, a path relative to the model's
+  /// folder.
   [[nodiscard]] std::string copy_step(const std::string& location) const {
     return fmt::format("Copy the whole file to {}: the model and its data belong together",
                        (folder_ / location).string());
@@ -286,8 +287,9 @@ class Reader {
     }
   }
 
-  /// Throws Error if the tensors in external data add up to many times the size of their files. Tensors may share a
-  /// part of a file, as tied weights do, but a written model contains each of them: a few thousand tensors that share a
+  /// Adds `bytes`, the size of a tensor in external data, to the total of all such tensors. Throws Error, which names
+  /// the tensor `what`, if the total is many times the size of the files. Tensors may share a part of a file, as tied
+  /// weights do. But a written model contains each of them separately, so that a few thousand tensors that share a
   /// gigabyte would fill any disk.
   void check_external_total(std::int64_t bytes, const std::string& what) {
     constexpr std::size_t always = std::size_t{256} << 20U;

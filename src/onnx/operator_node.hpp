@@ -93,6 +93,7 @@ void check_operator(const Node& node);
 [[nodiscard]] std::vector<Shape> without_data_sizes(std::vector<Shape> outputs);
 
 /// Adds a node in the domain graft with every attribute of the operator; the graph then imports the domain.
+/// `output_hints` and `before` have the same meaning as in Graph::add_node().
 Node* add_operator_node(Graph& graph, const Operator& op, std::vector<Value*> inputs,
                         const std::vector<std::string>& output_hints, Node* before = nullptr);
 

@@ -75,7 +75,8 @@ class Raiser {
     return node->output();
   }
 
-  /// Returns the attribute as a new constant. A reference to a function's attribute remains a reference.
+  /// Returns the attribute as a new constant for the input that replaces it. A reference to a function's attribute
+  /// remains a reference.
   Value* value_of(Node& node, const AttributeInput& entry, const NodeAttribute& attribute) const {
     const std::string hint =
         fmt::format("{}_{}", node.output() == nullptr ? "value" : node.output()->name, entry.attribute);
@@ -146,7 +147,8 @@ class Raiser {
     graph.add_input_to(node, shape->output());
   }
 
-  /// Removes the outputs after the first, which only serve training. Throws Error if one of them is used.
+  /// Removes the outputs after the first, which only serve training. Throws Error with `what`, a description of these
+  /// outputs, if one of them is used.
   void keep_first_output(Node& node, const char* what) const {
     for (std::size_t i = 1; i < node.outputs.size(); ++i) {
       Value* output = node.outputs[i];

@@ -48,8 +48,8 @@ struct AxisScale {
 /// attribute coordinate_transformation_mode.
 [[nodiscard]] double resize_source(std::int64_t at, const AxisScale& axis, const std::string& coordinates);
 
-/// Returns the weights as a row-major matrix of shape [to, from]: row i contains the weight of each input element in
-/// output element i.
+/// Returns the weights with which Resize interpolates along one axis, as a row-major matrix of shape [to, from]: row i
+/// contains the weight of each input element in output element i.
 [[nodiscard]] std::vector<double> resize_matrix(const AxisScale& axis, const Interpolation& how);
 
 }  // namespace graft::onnx

@@ -77,7 +77,8 @@ class Cutter {
   Cutter(std::span<const WireField> fields, std::vector<std::string_view>& pieces) : fields_(fields), pieces_(pieces) {}
 
   /// Appends the message to `out`, with its large fields replaced by piece fields, and appends the contents of the
-  /// large fields to `pieces_`. Returns false if the message is not a protobuf or is nested too deeply.
+  /// large fields to `pieces_`. `kind` is the number of the message's kind (see WireField), and `depth` the number of
+  /// enclosing messages. Returns false if the message is not a protobuf or is nested too deeply.
   bool cut(std::string_view message, int kind, int depth, std::string& out) {  // NOLINT(misc-no-recursion): bounded
     if (depth > deepest) return false;
     std::optional<bool> data_stands_once;  // Computed once, because a message may contain any number of large fields.

@@ -71,7 +71,8 @@ class Draw {
 /// networks.
 [[nodiscard]] std::int64_t draw_channels(Draw& draw, std::int64_t least, std::int64_t most);
 
-/// Returns up to `count` distinct problems of an operator, all of them valid and in types that PyTorch has.
+/// Returns up to `count` distinct problems of an operator, drawn by `draw` from the random sequence of `seed`, all of
+/// them valid and in types that PyTorch has.
 [[nodiscard]] std::vector<TimedCase> random_cases(const OperatorType& type, DrawCase draw, std::uint64_t seed,
                                                   int count);
 

@@ -110,7 +110,8 @@ class Plugin final : public nvinfer1::IPluginV3,
  private:
   [[nodiscard]] bool has_aliased_ports() const noexcept override;
   void choose_variant();
-  /// Returns an error if the number of inputs is wrong, or if an input is left out whose memory an output uses.
+  /// Returns an error if `given`, the number of inputs that TensorRT passes, is wrong, or if an input is left out whose
+  /// memory an output uses.
   [[nodiscard]] Status check_inputs(std::size_t given) const;
   [[nodiscard]] Status adopt_scales(std::span<const nvinfer1::PluginTensorDesc> inputs,
                                     std::span<const nvinfer1::PluginTensorDesc> outputs);

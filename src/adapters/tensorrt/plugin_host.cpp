@@ -157,8 +157,9 @@ class Expressions final : public nvinfer1::IExprBuilder, private nvinfer1::apiv:
   static bool depends_on_size_tensor(const nvinfer1::IDimensionExpr& expression) {
     return static_cast<const Expression&>(expression).depends_on_size_tensor;
   }
-  /// Returns the expression of the dimension that `make_dim` returns. TensorRT's interface must not throw, so the
-  /// message of an exception is stored in refusal_, and the constant 0 is returned.
+  /// Returns the expression of the dimension that `make_dim` returns. `has_size_tensor` states whether the dimension is
+  /// computed from a size tensor. TensorRT's interface must not throw, so the message of an exception is stored in
+  /// refusal_, and the constant 0 is returned.
   template <class Make>
   const nvinfer1::IDimensionExpr* guarded(const Make& make_dim, bool has_size_tensor = false) {
     try {
@@ -289,8 +290,8 @@ nvinfer1::DynamicPluginTensorDesc to_dynamic_desc(const TensorDesc& desc, const 
   return result;
 }
 
-/// Throws Error if the plugin does not accept a combination of formats at a position, or accepts it only in the first
-/// of two rounds of calls.
+/// Calls supportsFormatCombination for each position in `in_out`, the descriptions of all inputs and then of all
+/// outputs, in two rounds. Throws Error if the plugin refuses a position in either round.
 void check_formats(nvinfer1::IPluginV3OneBuild& build, std::span<const nvinfer1::DynamicPluginTensorDesc> in_out,
                    std::size_t input_count) {
   const auto inputs = static_cast<std::int32_t>(input_count);

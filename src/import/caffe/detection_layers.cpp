@@ -106,8 +106,8 @@ onnx::Value* two_coordinates(LayerConverter& layer, onnx::Value* boxes, std::int
   return layer.add("Slice", {boxes, layer.ints_of({i}), layer.ints_of({i + 2}), layer.ints_of({-1})});
 }
 
-/// Returns the corners of the box that the network predicts relative to each prior box, as DecodeBBox does
-/// (bbox_util.cpp of SSD).
+/// Returns the corners of the predicted boxes. `location` contains the network's prediction for each prior box, which
+/// DecodeBBox (bbox_util.cpp of SSD) applies to the corners in `priors` with the factors in `variances`.
 onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, onnx::Value* location,
                     onnx::Value* priors, onnx::Value* variances) {
   const auto scaled = [&](onnx::Value* value, std::int64_t i) {
@@ -135,7 +135,7 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
 }
 
 /// Returns the body of the Loop in suppressed(), which computes the next `keep` [groups, boxes, 1] from the previous
-/// one.
+/// one. `over` is the matrix of the boxes that overlap, and `valid` marks the boxes that take part.
 std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
                                               onnx::Value* half) {
   auto body = std::make_unique<onnx::Graph>(&layer.graph());

@@ -21,7 +21,8 @@ struct CaffeOptions {
   /// Shapes by blob name, which replace the shapes in the file.
   std::map<std::string, Shape, std::less<>> input_shapes;
   report::Origin* origin = nullptr;  ///< If not null, receives facts about the original network.
-  /// Called before each layer is converted. See ImportOptions::progress in read_model.hpp.
+  /// Called before each layer is converted, with the number of layers that are done and of all layers; may be empty. An
+  /// exception from it stops the reading.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 

@@ -30,9 +30,10 @@ class LayerConverter : public NodeBuilder {
   [[nodiscard]] onnx::Value* input(std::size_t i = 0) const;
   /// Returns the dimensions of bottom `i`, with -1 for a dynamic one. Throws Error if the rank is unknown.
   [[nodiscard]] Ints dims(std::size_t i = 0) const;
-  /// Returns a dimension of bottom `i`. Throws Error if it is dynamic.
+  /// Returns the size of axis `axis` of bottom `i`. Throws Error if it is dynamic.
   [[nodiscard]] std::int64_t size(std::size_t i, std::size_t axis) const;
-  /// Returns a dimension of bottom `i` as an operand for arithmetic. Throws Error unless it is between 1 and 2^24.
+  /// Returns the size of axis `axis` of bottom `i` as an operand for arithmetic. Throws Error unless it is between 1
+  /// and 2^24.
   [[nodiscard]] std::int64_t small_size(std::size_t i, std::size_t axis) const;
   /// Converts an axis that may count from the end (negative) to one that counts from the start. Throws Error if it is
   /// out of range.
@@ -40,8 +41,9 @@ class LayerConverter : public NodeBuilder {
 
   /// Returns a trained blob of the layer and removes its data from the layer. Throws Error if the file lacks the data.
   [[nodiscard]] onnx::TensorData blob(std::size_t i);
-  /// Adds a trained blob as a constant with the dimensions `dims`. The file may have more or fewer dimensions of 1,
-  /// because old blobs always have four. Throws Error with both shapes if other dimensions differ.
+  /// Adds trained blob `i` as a constant with the dimensions `dims`, and returns it. `what` names the blob in messages.
+  /// The file may have more or fewer dimensions of 1, because old blobs always have four. Throws Error with both shapes
+  /// if other dimensions differ.
   onnx::Value* weights(std::size_t i, const Ints& dims, std::string_view what);
 
   /// Adds an f32 scalar constant.

@@ -78,7 +78,8 @@ Blocks blocks_of(NodeConverter& node) {
   return result;
 }
 
-/// Returns the permutation from [n, h/b, b, w/b, b, c] to [b, b, n, h/b, w/b, c].
+/// Returns the permutation from [n, h/b, b, w/b, b, c] to [b, b, n, h/b, w/b, c], in general for `spatial` axes that
+/// are divided into blocks, in a tensor that has `rank` axes before this division.
 Ints block_order(std::size_t spatial, std::size_t rank) {
   Ints order;
   for (std::size_t i = 0; i < spatial; ++i) order.push_back(static_cast<std::int64_t>(2 * i + 2));
@@ -129,7 +130,9 @@ bool are_all(const onnx::Node& node, std::string_view attribute, std::int64_t nu
   return !found || std::all_of(found->begin(), found->end(), [&](std::int64_t each) { return each == number; });
 }
 
-/// SpaceToBatchND -> Conv without padding -> BatchToSpaceND of the same blocks becomes a dilated Conv.
+/// Replaces SpaceToBatchND -> Conv without padding -> BatchToSpaceND of the same blocks with a dilated Conv, and
+/// returns its result. Returns null if `node`, the BatchToSpaceND with the given `block` and `crops`, is not the end of
+/// such a sequence.
 onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
   constexpr std::size_t rank = 4;
   if (block.size() != 2) return nullptr;

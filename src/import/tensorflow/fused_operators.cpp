@@ -11,7 +11,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Returns x * 0.5 * (1 + erf(x / sqrt(2))), or its form with tanh that gelu(approximate=True) computes.
+/// Returns x * 0.5 * (1 + erf(x / sqrt(2))) or, if `is_approximate` is true, the formula with tanh that
+/// gelu(approximate=True) computes.
 onnx::Value* gelu(NodeConverter& node, onnx::Value* x, bool is_approximate) {
   const onnx::ElementType type = x->type.value_or(onnx::ElementType::f32);
   const auto number = [&](double value) { return node.scalar_of(value, type); };

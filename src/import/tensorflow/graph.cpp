@@ -204,8 +204,9 @@ class Inliner {
     return to_string(TensorName{call + "/" + node, index});
   }
 
-  /// Returns the index of the first output of a port. Returns 0 for operators that are not in the table; an unknown
-  /// operator is reported later, if a result needs it.
+  /// Returns the index of the first output of the node that belongs to the output name `port`. Returns 0 for operators
+  /// that are not in the table; an unknown operator is reported later, if a result needs it. `function` is the name of
+  /// the enclosing function for messages.
   std::int64_t port_offset(const NodeDef& node, const std::string& port, const std::string& function) const {
     std::vector<std::string_view> names;
     if (const auto called = functions_.find(node.op()); called != functions_.end()) {

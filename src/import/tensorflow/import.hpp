@@ -22,7 +22,8 @@ struct TensorFlowOptions {
   /// Shapes of inputs that replace the shapes in the file, by placeholder name.
   std::map<std::string, Shape, std::less<>> input_shapes;
   report::Origin* origin = nullptr;  ///< If not null, receives facts about the original network.
-  /// Called before each node is converted, as ImportOptions::progress in read_model.hpp.
+  /// Called before each node is converted, with the number of nodes that are done and of all nodes; may be empty. An
+  /// exception from it stops the reading.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
 };
 

@@ -12,7 +12,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// Returns the indices 0, 1, 2 ... along an axis of x, as a column or a row.
+/// Returns the indices 0, 1, 2 ... along an axis of x, as a column or a row. `axis_from_end` is 1 for the last axis and
+/// 2 for the one before it.
 onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axis_from_end, bool is_column) {
   const std::size_t rank = node.known_rank(x, "its last axes are a matrix");
   const auto from_end = static_cast<std::size_t>(axis_from_end);
@@ -33,7 +34,7 @@ onnx::Value* numbers_along(NodeConverter& node, onnx::Value* x, std::int64_t axi
 }
 
 /// Throws Error unless the operator only uses the main diagonal. Newer versions of the operators support several
-/// diagonals.
+/// diagonals, which input `k_input` selects.
 void check_main_diagonal(NodeConverter& node, std::size_t k_input) {
   if (!node.op().ends_with("V2") && !node.op().ends_with("V3")) return;
   const Ints k = node.known_ints(k_input, "the diagonals");

@@ -40,7 +40,8 @@ class ChannelOrder {
   onnx::Value* back(NodeConverter& node, onnx::Value* value) const {
     return is_last_ ? node.transpose(value, permutation(false)) : value;
   }
-  /// Returns the entries for the spatial axes from a list with one entry per axis.
+  /// Returns the entries for the spatial axes from `all`, a list with one entry per axis. Throws Error naming the
+  /// attribute `what` if the list has another length.
   [[nodiscard]] Ints spatial(const NodeConverter& node, const Ints& all, std::string_view what) const {
     if (all.size() != rank_) {
       node.fail(fmt::format("attribute `{}` has {} elements; it must have {}", what, all.size(), rank_));
@@ -81,8 +82,8 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   return result;
 }
 
-/// Adds the attributes for padding to `attributes`. SAME pads one element more at the end if the number is odd; the
-/// pads are written as numbers if the sizes are known, otherwise as auto_pad.
+/// Adds ONNX's attributes for the padding of windows of the sizes `kernel` to `attributes`. SAME pads one element more
+/// at the end if the number is odd. The pads are written as numbers if the sizes are known, otherwise as auto_pad.
 void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
   const std::string padding = node.text_or("padding", "VALID");

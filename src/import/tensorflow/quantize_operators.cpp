@@ -178,8 +178,9 @@ void fake_quantize(NodeConverter& node) {
                                           : put_on_grid_as_tensorflow(node, node.input(0), grid));
 }
 
-/// Returns the factor from real numbers to quantization steps, the inverse of the scale. It is the same for both signs,
-/// and the wider side of the range determines it (quantize_and_dequantize_op.h).
+/// Returns the factor (the inverse of the scale) by which real numbers from `low` to `high` are multiplied to get
+/// quantization steps from `lowest` to `highest`. It is the same for both signs, and the wider side of the range
+/// determines it (quantize_and_dequantize_op.h).
 double scale_of_range(double low, double high, double lowest, double highest) {
   const double from_low = lowest * low > 0 ? lowest / low : std::numeric_limits<float>::max();
   const double from_high = highest * high > 0 ? highest / high : std::numeric_limits<float>::max();
@@ -310,7 +311,7 @@ void dequantize(NodeConverter& node) {
   node.give(line.summand == 0 ? y : node.add("Add", {y, node.scalar_of(line.summand, onnx::ElementType::f32)}));
 }
 
-/// Returns the range, widened until it includes 0 and has the width that `ensure_minimum_range` requires, as
+/// Returns the range `given`, widened until it includes 0 and has the width that `ensure_minimum_range` requires, as
 /// TensorFlow's kernel does (quantize_op.cc).
 Range widened(const NodeConverter& node, const Range& given) {
   constexpr float least = 0.01F;

@@ -121,7 +121,8 @@ std::vector<const NodeDef*> Scope::readers_of_argument(std::size_t index) const 
 
 // ---- Switch and Merge of TensorFlow 1
 
-/// Returns the value of a predicate that is constant in the file, or nothing for other predicates.
+/// Returns the value of a predicate that is constant in the file, or nothing for other predicates. `depth` is the
+/// number of nodes that were followed already; after 32 nodes the search ends without a result.
 std::optional<bool> Scope::constant_predicate(const TensorName& name, int depth) const {
   constexpr int far = 32;
   const NodeDef* node = node_of(name);

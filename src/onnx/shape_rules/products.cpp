@@ -165,7 +165,7 @@ std::vector<std::int64_t> list_or(const NodeTypes& t, std::string_view name, std
   return list;
 }
 
-/// Returns the number of windows of a convolution or pooling in each spatial dimension of `x`.
+/// Returns the number of windows of the size `kernel` of a convolution or pooling in each spatial dimension of `x`.
 std::optional<Shape> window_shape(const NodeTypes& t, const Shape& x, const Shape& kernel) {
   const std::size_t spatial = kernel.size();
   if (x.size() != spatial + 2)

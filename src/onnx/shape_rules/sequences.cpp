@@ -50,7 +50,8 @@ void sequence_length(NodeTypes& t) {
   t.set_shape(0, {});
 }
 
-/// Returns the common size of the parts of SplitToSequence along its axis, or an unknown size if they may differ.
+/// Returns the common size of the tensors into which SplitToSequence splits its axis of size `whole`, or an unknown
+/// size if their sizes may differ.
 Dim part_size(const NodeTypes& t, const Dim& whole) {
   if (!t.has_input(1)) return 1;
   const auto sizes = t.ints(1);

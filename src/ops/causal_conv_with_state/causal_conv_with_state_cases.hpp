@@ -7,7 +7,8 @@
 
 namespace graft::ops {
 
-/// Returns the inputs of a problem with the first `optional` of the optional inputs, bias and past_state.
+/// Returns the inputs of a problem with `taps` weights per channel: x, weight, and the first `optional` of the optional
+/// inputs bias and past_state.
 [[nodiscard]] inline std::vector<TensorDesc> causal_inputs(DType dtype, const Extents& x, std::int64_t taps,
                                                            std::size_t optional) {
   std::vector<TensorDesc> inputs{{.dtype = dtype, .extents = x}, {.dtype = dtype, .extents = {x[1], 1, taps}}};

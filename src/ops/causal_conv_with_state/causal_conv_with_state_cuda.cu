@@ -96,9 +96,9 @@ __global__ void __launch_bounds__(spread_most_threads) walk_along_rows(CausalTas
   store_state(task, row);
 }
 
-/// Returns the maximum number of vectors that a row of `length` elements touches. Rows are divided at addresses that
-/// are multiples of 128 bits, so a row that begins within a vector touches one vector more, and its first and last
-/// vector may contain elements of neighboring rows.
+/// Returns the maximum number of vectors of `width` elements that a row of `length` elements touches. Rows are divided
+/// at addresses that are multiples of 128 bits, so a row that begins within a vector touches one vector more, and its
+/// first and last vector may contain elements of neighboring rows.
 constexpr std::int64_t vectors_of(std::int64_t length, std::int64_t width) {
   return ceil_divide(length + (length % width == 0 ? 0 : width - 1), width);
 }

@@ -35,7 +35,8 @@ GRAFT_OVERLAP_INLINE Coordinates refine(const Coordinates& offset, const Coordin
   return box;
 }
 
-/// Returns the corners of a box. Corners are returned as they are, in any order.
+/// Returns the corners of a box that is given by its center and size or, unless `is_center`, by its corners. Corners
+/// are returned unchanged, in any order.
 GRAFT_OVERLAP_INLINE Coordinates corners_of(const Coordinates& box, bool is_center) {
   if (!is_center) return box;
   Coordinates corners{};

@@ -107,8 +107,8 @@ __device__ inline void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-/// Copies pixels of a tensor of rank 4 (channels, w, h, n) from (w, h, n) on, as the tap (s, r) of the window reads
-/// them.
+/// Copies pixels of a tensor of rank 4 (channels, w, h, n), which `map` describes, from (w, h, n) on, as the tap (s, r)
+/// of the window reads them, to the address `to` in shared memory. The copy is asynchronous and arrives at `barrier`.
 __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int c, int w, int h,
                                    int n, int s, int r) {
   asm volatile(
@@ -119,8 +119,8 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// Copies pixels of a tensor of rank 5 (channels, w, h, n, plane), in which each plane contains some of the channels of
-/// all images.
+/// Copies pixels as the function above, of a tensor of rank 5 (channels, w, h, n, plane) in which each plane contains
+/// some of the channels of all images.
 __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int c, int w, int h,
                                    int n, int plane, int s, int r) {
   asm volatile(
@@ -131,7 +131,8 @@ __device__ inline void copy_pixels(const CUtensorMap& map, std::uint32_t to, std
       : "memory");
 }
 
-/// Copies a box of a tensor of rank 5.
+/// Copies the box that begins at the indices x0 to x4 of a tensor of rank 5, which `map` describes, to the address `to`
+/// in shared memory. The copy is asynchronous and arrives at `barrier`.
 __device__ inline void copy_box(const CUtensorMap& map, std::uint32_t to, std::uint32_t barrier, int x0, int x1, int x2,
                                 int x3, int x4) {
   asm volatile(

@@ -108,8 +108,8 @@ inline PatchTask make_patches(const Convolution& op, const ConvolutionPlan& plan
 
 inline constexpr std::int64_t most_patch_pixels = std::numeric_limits<int>::max() / 4;
 
-/// Returns unsupported if a size of a PatchTask does not fit into an int. Strides and dilations may be up to
-/// 2^step_bits.
+/// Returns unsupported if the window has more than `most_window` elements, or if a size of a PatchTask does not fit
+/// into an int. Strides and dilations may be up to 2^step_bits.
 inline Status check_patches(const ConvolutionPlan& plan, std::int64_t most_window, int step_bits) {
   const auto& [depth, height, width] = plan.axis;
   const std::int64_t most_step = std::int64_t{1} << step_bits;
@@ -144,7 +144,8 @@ inline Status set_tensors(PatchTask& task, const Buffers& buffers) {
   return invalid_argument("Convolution: the addresses of hwc8 and chw32 tensors must be multiples of 16");
 }
 
-/// Sets the tensors for linear x, weight and y. The kernel reads the copies of x and weight in the workspace.
+/// Sets the addresses of the task's tensors for linear x, weight and y. The kernel reads the copies of x and weight in
+/// the workspace, which `repacked` describes.
 inline void set_tensors(PatchTask& task, const Buffers& buffers, const Repacked& repacked) {
   task.x = static_cast<const char*>(repacked.x.to);
   task.weight = static_cast<const char*>(repacked.weight.to);

@@ -70,8 +70,8 @@ struct DeformableShare {
   double microseconds = std::numeric_limits<double>::infinity();
 };
 
-/// Returns the fastest division for tiles of rows x columns. A multiprocessor holds `blocks` tiles and computes a step
-/// in `microseconds`.
+/// Returns the division of the tiles between blocks that takes the least time, for `items` items and tiles of rows x
+/// columns. A multiprocessor holds `blocks` tiles and computes a step in `microseconds`.
 [[nodiscard]] inline DeformableShare share_of_deformable(const DeformableTask& task, std::int64_t items, int rows,
                                                          int columns, int blocks, double microseconds,
                                                          const DeviceTraits& device) {

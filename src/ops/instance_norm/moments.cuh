@@ -28,7 +28,8 @@ struct Shift {
 
 namespace detail {
 
-/// Returns the joined moments of `lanes` neighboring threads to each of these threads.
+/// Returns to each thread the joined moments of its group of `lanes` neighboring threads, a power of two; `part` are
+/// the moments of the thread itself.
 __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
   constexpr unsigned all = 0xFFFFFFFFU;
   Moments whole = part;
@@ -46,8 +47,8 @@ __device__ inline Moments join_lanes(Moments part, int lanes = 32) {
 
 inline constexpr int most_warps = 32;
 
-/// Returns the joined moments of all threads of a block of whole warps. Threads of every warp receive the result;
-/// `shared` is scratch memory.
+/// Returns the joined moments of all threads of a block of whole warps to all of its threads. `part` are the moments of
+/// the thread itself; `shared` is scratch memory.
 __device__ inline Moments join_block(Moments part, Moments (&shared)[most_warps]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   part = join_lanes(part);

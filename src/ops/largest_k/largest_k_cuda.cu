@@ -140,8 +140,8 @@ struct Selection {
     return histograms + (row * static_cast<unsigned>(passes) + static_cast<unsigned>(pass)) * select_digits;
   }
   [[nodiscard]] __device__ unsigned first_state(unsigned row) const { return row * static_cast<unsigned>(passes + 1); }
-  /// Returns the state of a row before `pass`, computed from the histogram of the previous pass. All blocks compute it;
-  /// the block of the row's first tile stores it for the next pass.
+  /// Returns the state of a row, of which `kept` elements are kept, before `pass`, computed from the histogram of the
+  /// previous pass. All blocks compute it; the block of the row's first tile stores it for the next pass.
   [[nodiscard]] __device__ SelectState state(unsigned row, int pass, unsigned kept, bool is_first_tile) const {
     if (pass == 0) return {0, static_cast<std::int64_t>(kept)};
     SelectState* const of_row = states + first_state(row);

@@ -37,7 +37,8 @@ GRAFT_ATTENTION_INLINE AttentionLevel level_at(const Size* shapes, int level, st
   return result;
 }
 
-/// Returns map `level` if the type of the sizes is known only at run time: i32 or i64.
+/// Returns map `level` if the type of the sizes in `shapes` is known only at run time: i32 if `are_narrow` is true,
+/// otherwise i64. `pixels` is the number of pixels of value.
 GRAFT_ATTENTION_INLINE AttentionLevel level_at(const void* shapes, bool are_narrow, int level, std::int64_t pixels) {
   if (are_narrow) return level_at(static_cast<const std::int32_t*>(shapes), level, pixels);
   return level_at(static_cast<const std::int64_t*>(shapes), level, pixels);

@@ -20,21 +20,23 @@ struct Bin {
   std::int64_t divisor;
 };
 
-/// Returns the number of padding elements that the rule `caffe` adds before an axis of `size` elements.
+/// Returns the number of padding elements that the rule `caffe` adds before an axis of `size` elements for `bins` bins.
 [[nodiscard]] GRAFT_HOST_DEVICE inline std::int64_t caffe_padding(std::int64_t size, std::int64_t bins) {
   const std::int64_t kernel = (size + bins - 1) / bins;
   return (kernel * bins - size + 1) / 2;
 }
 
-/// Returns whether the rule yields bins with at least one element each; an axis for which it does not cannot be pooled.
-/// PyTorch's rule pools every size from 1 on, and Caffe refuses a padding as large as the kernel.
+/// Returns whether the rule `binning` divides an axis of `size` elements into `bins` bins with at least one element
+/// each; otherwise the axis cannot be pooled. PyTorch's rule pools every size from 1 on, and Caffe refuses a padding as
+/// large as the kernel.
 [[nodiscard]] inline bool can_bin(Binning binning, std::int64_t size, std::int64_t bins) {
   if (size < 1) return false;
   if (binning == Binning::window) return size >= bins;
   return binning == Binning::adaptive || caffe_padding(size, bins) < (size + bins - 1) / bins;
 }
 
-/// Returns bin `index` of an axis for which can_bin() is true.
+/// Returns bin `index` of the `bins` bins into which the rule `binning` divides an axis of `size` elements. Requires
+/// that can_bin() is true.
 [[nodiscard]] GRAFT_HOST_DEVICE inline Bin bin_at(Binning binning, std::int64_t size, std::int64_t bins,
                                                   std::int64_t index) {
   const std::int64_t ceiling = (size + bins - 1) / bins;

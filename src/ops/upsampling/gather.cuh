@@ -30,7 +30,8 @@ struct GatherTask {
   float cubic_a = 0;
   float ratio = 1;
 
-  /// Returns whether all numbers of the task fit into 31 bits.
+  /// Returns whether all numbers of the task fit into 31 bits: the positions along each axis, and the numbers of
+  /// elements of y (`outputs`) and of one plane of x (`volume`).
   [[nodiscard]] static bool fits(const std::array<SampledAxis, 3>& axes, std::int64_t outputs, std::int64_t volume) {
     return std::all_of(axes.begin(), axes.end(), ShortAxis::fits) && outputs < UpsamplingTask::most_quick_items &&
            volume < UpsamplingTask::most_quick_items;

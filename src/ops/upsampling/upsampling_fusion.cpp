@@ -176,8 +176,8 @@ struct Deconvolution {
   std::string obstacle;
 };
 
-/// Returns the largest difference between the weights and the weights of the interpolation, which are 0 between
-/// different channels.
+/// Returns the largest difference between the weights of a deconvolution and those of the interpolation. Unless
+/// `is_grouped`, the weights connect all pairs of channels, and those between different channels must be 0.
 double largest_difference(const std::vector<double>& weights, std::int64_t channels, bool is_grouped,
                           const Deconvolution& found) {
   std::int64_t taps = 1;

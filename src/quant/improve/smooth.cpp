@@ -253,7 +253,9 @@ void measure(Readers& readers, const onnx::TensorData& tensor) {
   }
 }
 
-/// Returns one divisor for each group of Division::columns() neighboring channels.
+/// Returns one divisor for each group of Division::columns() neighboring channels, by equation 4 of SmoothQuant with
+/// the exponent `alpha`, limited to the range from 1/1024 to 1024; 1 for a channel that is always 0 or has no weight
+/// other than 0.
 Divisors divisors_of(const Readers& readers, double alpha) {
   // The limit keeps almost empty channels from becoming as large as the other channels.
   constexpr double most = 1024;

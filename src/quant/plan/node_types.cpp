@@ -155,7 +155,8 @@ std::optional<std::string> constants_that_do_not_fit(const onnx::Node& node, con
 /// The type that a value has or that a reader requires: f32, the narrow type, or either of them.
 enum class Side : std::uint8_t { f32, narrow, either };
 
-/// Returns the type in which a value is computed. Nodes in `from` whose type is still to be decided count as f32.
+/// Returns the type in which a value is computed according to `plans`. Nodes in `from` whose type is still to be
+/// decided count as f32. If `typed_io` is true, inputs of the network have the narrow type.
 Side source_of(const NodePlans& plans, bool typed_io, const onnx::Value& value,
                const std::set<const onnx::Node*>& from) {
   if (value.constant()) return Side::either;

@@ -41,9 +41,9 @@ KeptNodes requested_nodes(const onnx::Model& prepared, const ChooseOptions& opti
 }
 
 /// Decides whether the tensors in `masks`, whose large negative numbers become minus infinity in the narrow type, stay
-/// in f32. They do only if an output misses the limit (as it does if a whole row is masked) and keeping all of them in
-/// f32 improves the outputs. In that case updates `choice`, and returns no notes. Otherwise returns one note for each
-/// mask that is converted.
+/// in f32. They do only if an output misses the limit `wanted_db` (as it does if a whole row is masked) and keeping all
+/// of them in f32 improves the outputs. In that case updates `choice`, and returns no notes. Otherwise returns one note
+/// for each mask that is converted.
 std::vector<std::string> decide_masks(TypeTrials& trials, const std::vector<MaskTensor>& masks, double wanted_db,
                                       Choice& choice) {
   if (masks.empty()) return {};
@@ -131,7 +131,7 @@ bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_
 }
 
 /// Changes nodes that `choice` keeps in f32 because of their loss back to the narrow type, as long as the outputs meet
-/// the limit. Tries half of the nodes at a time first, then smaller groups.
+/// the limit `wanted_db`. Tries half of the nodes at a time first, then smaller groups.
 void give_back(TypeTrials& trials, double wanted_db, Choice& choice) {
   std::vector<std::string> keys;
   for (const auto& [key, node] : choice.kept) {

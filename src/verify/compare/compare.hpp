@@ -31,7 +31,8 @@ using report::Tolerance;
 /// it is 0.
 [[nodiscard]] Tolerance rewrite_tolerance(onnx::ElementType type, bool quantized = false);
 /// Returns the tolerance for the outputs of a whole network, whose layers amplify rounding errors. In f32 it is 1024
-/// epsilon (1.2e-4) relative and 256 epsilon of the largest element; in other types it is that of rewrite_tolerance.
+/// epsilon (1.2e-4) relative and 256 epsilon of the largest element; in other types, and for integers, it is that of
+/// rewrite_tolerance with the same arguments.
 [[nodiscard]] Tolerance network_tolerance(onnx::ElementType type, bool quantized = false);
 
 /// Computes the allowed difference of each element of a reference tensor. The reference must outlive this object.

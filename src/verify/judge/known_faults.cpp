@@ -99,8 +99,8 @@ std::optional<bool> has_fraction(const onnx::Node& node, std::size_t scales) {
   return depends ? std::nullopt : std::optional(false);
 }
 
-/// Returns whether one part of a condition (see holds_of) is true for a node, or may be true because a size, type or
-/// rank is unknown.
+/// Returns whether `literal`, one test of a condition (see holds_of), is true for a node, or may be true because a
+/// size, type or rank is unknown.
 bool literal_holds(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);
@@ -132,7 +132,7 @@ bool literal_holds(std::string_view literal, const onnx::Node& node) {
   return text_of_attribute(node, left) == right;
 }
 
-/// Returns the parts of a condition, which are separated by ", ".
+/// Returns the tests of a condition (see holds_of), which are separated by ", ".
 std::vector<std::string_view> literals_of(std::string_view condition) {
   constexpr std::string_view between = ", ";
   std::vector<std::string_view> literals;
@@ -144,8 +144,8 @@ std::vector<std::string_view> literals_of(std::string_view condition) {
   return literals;
 }
 
-/// Returns a clause for messages that describes a part of a condition that holds for a node, such as "input 1 ('boxes')
-/// is not a constant". If the part only may hold, the clause says so.
+/// Returns a clause for messages that describes `literal`, a test of a condition that is true for a node, such as
+/// "input 1 ('boxes') is not a constant". If the test is only possibly true, the clause says so.
 std::string clause_of(std::string_view literal, const onnx::Node& node) {
   const std::size_t equals = literal.find('=');
   const std::string_view left = literal.substr(0, equals);

@@ -28,7 +28,7 @@ class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
 
-  /// Engine and model must outlive this object.
+  /// `engine` and `model` must outlive this object. `f64_noise` selects the size of the noise in f64 tensors.
   NoisyModel(const runtime::Engine& engine, const onnx::Model& model, runtime::CompileOptions options,
              F64Noise f64_noise = F64Noise::of_engine)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}

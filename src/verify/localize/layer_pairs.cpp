@@ -99,8 +99,9 @@ class LayerPairing {
     }
   }
 
-  /// Pairs the remaining tensors of both models whose elements agree in one run. Tensors with wrong elements cannot be
-  /// paired in this way.
+  /// Pairs the remaining tensors of both models whose elements agree in one run. `inputs` are the inputs of the
+  /// reference, and `renamed` the same inputs under the candidate's names. Tensors with wrong elements cannot be paired
+  /// in this way.
   void match_values(const runtime::TensorMap& inputs, const runtime::TensorMap& renamed) {
     std::vector<const onnx::Value*> left = state_.matcher.unmatched_of_reference();
     std::vector<const onnx::Value*> right = state_.matcher.unmatched_of_candidate();

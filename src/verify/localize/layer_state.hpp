@@ -66,8 +66,9 @@ struct LayerState {
     return inputs_for(inputs, fed);
   }
   void tell(const std::string& what, std::size_t done, std::size_t total) const;
-  /// Returns the default tolerance of a row for these element types of reference and candidate. It is also used to
-  /// distinguish orders of elements if the caller set a tolerance, because many orders would be within a wide one.
+  /// Returns the default tolerance of a row if its tensor has the type `left` in the reference and `right` in the
+  /// candidate. It is also used to distinguish orders of elements if the caller set a tolerance, because many orders
+  /// would be within a wide one.
   [[nodiscard]] Tolerance usual_tolerance(const LayerRow& row, onnx::ElementType left, onnx::ElementType right) const;
   [[nodiscard]] bool may_have_floor(const Tolerance& tolerance) const;
   /// Returns whether the tensor of a row contains indices that can be judged by their scores, because the engine can

@@ -48,6 +48,7 @@ class PartialRuns {
 
   /// Runs the part of the model that computes `outputs` (or, in the other overload, the extracted model `part`) with
   /// rounding noise, and calls `look` for each draw. Does not call it if the engine cannot run the part with noise.
+  /// `f64_noise` selects the size of the noise in f64 tensors.
   void run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
                  const runtime::TensorMap& inputs, const LookAtDraw& look,
                  F64Noise f64_noise = F64Noise::of_engine) const;
@@ -75,8 +76,9 @@ class PartialRuns {
              const std::function<void(std::size_t done, std::size_t total)>& progress = {},
              Refusals* refused = nullptr) const;
 
-  /// Returns the ranges of these tensors in one run. If `refused` is not null, tensors that the engine cannot return
-  /// are left out and added to it; otherwise they cause an Error.
+  /// Returns the ranges of these tensors in one run. At most about `memory` bytes of tensors are held at once;
+  /// `progress`, if set, is called before each group of tensors. If `refused` is not null, tensors that the engine
+  /// cannot return are left out and added to it; otherwise they cause an Error.
   [[nodiscard]] std::unordered_map<const onnx::Value*, TensorRange> ranges(
       const std::vector<const onnx::Value*>& values, const runtime::TensorMap& inputs, std::int64_t memory,
       const std::function<void(std::size_t done, std::size_t total)>& progress = {}, Refusals* refused = nullptr) const;

@@ -206,7 +206,7 @@ std::string too_large(const onnx::Model& model, std::int64_t max_elements) {
 }
 
 /// Returns whether an input dimension that is an expression of symbols, such as the size after a pool, has a size from
-/// `lowest` to 2. A normalization over two similar elements returns little more than rounding errors.
+/// `lowest` to 2 in `shapes`. A normalization over two similar elements returns little more than rounding errors.
 bool has_tiny_derived_size(const onnx::Model& model, const Shapes& shapes, std::int64_t lowest = 0) {
   for (const onnx::Value* input : model.graph().inputs()) {
     const auto found = shapes.find(input->name);
@@ -306,8 +306,9 @@ std::optional<OpenSizes> with_open_sizes(const onnx::Model& before, const onnx::
 namespace {
 
 /// Returns the sets of input shapes to try: symbols with different small sizes, with larger different sizes, all 4, and
-/// all 1. Sets with too many elements are omitted, unless none would remain. Symbols that replace fixed sizes of the
-/// file begin with larger sizes, because the borders and windows of the network need them.
+/// all 1. Sets in which an input has more than `max_elements` elements are omitted, unless none would remain. Symbols
+/// that replace fixed sizes of the file begin with larger sizes, because the borders and windows of the network need
+/// them.
 std::vector<Shapes> shapes_to_try(const onnx::Model& model, std::int64_t max_elements) {
   const std::vector<std::string> symbols = symbols_of_inputs(model);
   constexpr std::array<std::int64_t, 8> different{2, 3, 5, 7, 4, 6, 9, 8};

@@ -60,7 +60,7 @@ class AxisLayout {
   Starts starts_{};
 };
 
-/// Returns the size of a constant dimension; 0 if it is dynamic or does not exist.
+/// Returns the size of axis `axis` of a value; 0 if it is dynamic or does not exist, or if the value is null.
 [[nodiscard]] std::int64_t fixed_size(const onnx::Value* value, std::size_t axis);
 
 /// Returns the rank of a value, or 0 if it is unknown.
