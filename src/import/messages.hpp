@@ -8,8 +8,9 @@
 
 namespace graft {
 
-/// Returns a suggestion such as "; did you mean conv1?" with names that contain `name` as a part of their scope, or
-/// else with a name of similar spelling. If no name is similar, returns "; `graft inspect` ... lists its outputs".
+/// Returns a suggestion such as "; did you mean conv1?". It lists those of `names` that contain `name` between slashes,
+/// as "block/conv1/BiasAdd" contains "conv1", or else the one with the most similar spelling. If no name is similar,
+/// returns "; `graft inspect` ... lists its outputs".
 [[nodiscard]] std::string did_you_mean(const std::string& name, std::vector<std::string> names);
 
 /// Returns the advice to set ImportOptions::shapes, for messages about unknown sizes.

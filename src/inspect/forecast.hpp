@@ -25,9 +25,9 @@ void infer_and_note_faults(onnx::Model& model, const std::map<std::string, Shape
 /// file.
 [[nodiscard]] onnx::Model inferred_copy(const onnx::Model& model);
 
-/// Converts `model` in place for a release, and returns the report of the conversion. Rewrites are proven only if the
-/// model contains Graft operators (whose native form may be valid for some sizes only) and `engine` can run, because
-/// proving every fusion may take long.
+/// Converts `model` in place for a release, and returns the report of the conversion. Proving every rewrite may take
+/// long. Rewrites are therefore proven only if `engine` can run and the model contains Graft operators, which a
+/// conversion may replace with native layers that are equivalent for some sizes only.
 report::RewriteReport convert_in_memory(const runtime::Engine& engine, onnx::Model& model, const Release& release);
 
 struct Prospect {

@@ -114,7 +114,7 @@ void TensorRTProbe::set_aside() {
 }
 
 /// Copies the types and shapes of plugin outputs that TensorRT reported, and infers types again. Graft cannot infer
-/// them for third-party plugins, and without them no part that begins after a plugin could be extracted.
+/// them for third-party plugins, and without them the nodes after a plugin could not be extracted as a model.
 void TensorRTProbe::learn_types_of_plugins() {
   bool any = false;
   for (const auto& [node, plugin] : report_.plugins) any = learn_types(plugin) || any;

@@ -53,7 +53,7 @@ struct ProbeReport {
   /// The sets of ranges with which the build of the whole model failed, each as "NAME=MIN..OPT..MAX,
   /// NAME=MIN..OPT..MAX".
   std::vector<std::string> failing_ranges;
-  /// The number of parts in which the accepted nodes were built; 1 if they were built together.
+  /// The number of models into which the accepted nodes were divided to build them; 1 if they were built together.
   std::size_t pieces = 0;
   /// Clauses on tensors of the main graph whose shape or type in TensorRT differs from ONNX's, by the name of the
   /// tensor.
@@ -62,16 +62,16 @@ struct ProbeReport {
   std::set<const onnx::Node*> runs_inside;
 };
 
-/// Finds the nodes of a model that TensorRT does not accept, with trials of the whole model and of parts without the
-/// nodes that were found to fail. All nodes of the main graph must have unique names, and types and shapes must have
-/// been inferred; types and shapes of plugin outputs are added as TensorRT reports them. If TensorRT does not accept a
-/// plugin node and the types of its outputs are unknown, they are assumed: those of the plugin that the user probably
-/// meant or, without one, the type and shape of the node's first input that has both.
+/// Finds the nodes of a model that TensorRT does not accept. Tries to build the whole model, and then models without
+/// the nodes that were found to fail. All nodes of the main graph must have unique names, and types and shapes must
+/// have been inferred; types and shapes of plugin outputs are added as TensorRT reports them. If TensorRT does not
+/// accept a plugin node and the types of its outputs are unknown, they are assumed: those of the plugin that the user
+/// probably meant or, without one, the type and shape of the node's first input that has both.
 class TensorRTProbe {
  public:
   TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ranges);
 
-  /// The order in which the whole model and its parts are built.
+  /// The order in which the whole model and models of some of its nodes are built.
   enum class Order : std::uint8_t {
     known_first,  ///< Nodes that are known to fail, then the remaining nodes, in parts if one build takes too long.
     whole_first,  ///< The whole model, with each set of suggested ranges; single nodes only if it does not build.

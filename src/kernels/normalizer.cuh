@@ -113,9 +113,9 @@ struct ChannelWeights {
   }
 };
 
-/// Returns `given` if the kernel is compiled with weights, and no weights otherwise. There are two versions of each
-/// kernel, because a branch before every vector would take registers from operators without weights (on an H200 i8
-/// columns took 2.5 times as long).
+/// Returns its argument if the kernel is compiled with weights (Weighted), and no weights otherwise. There are two
+/// versions of each kernel, because a branch before every vector would take registers from operators without weights
+/// (on an H200 i8 columns took 2.5 times as long).
 template <bool Weighted>
 [[nodiscard]] __device__ ChannelWeights weights_of_kernel(const ChannelWeights& given) {
   if constexpr (!Weighted) return {};

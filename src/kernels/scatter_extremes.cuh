@@ -87,9 +87,9 @@ __global__ void __launch_bounds__(scatter_threads)
   return __uint_as_float((rank & sign) != 0 ? rank & ~sign : ~rank);
 }
 
-/// Returns the rank of a number that is not NaN for the maximum (or, unless `is_max`, the minimum). If the number is a
-/// zero, the lower bits of the rank contain `place`, its position, and its sign, so that of two zeros the one with the
-/// higher position has the larger rank.
+/// Returns the rank of a number that is not NaN for the maximum (or, unless `is_max`, the minimum). The lower bits of
+/// the rank of a zero contain its position `place` and its sign: of two zeros, the one with the higher position has the
+/// larger rank.
 [[nodiscard]] __device__ inline unsigned long long ordered_extreme(bool is_max, float number, unsigned place) {
   const unsigned zero = number == 0.F ? 2 * place + (__float_as_uint(number) >> 31U) : 0;
   return (static_cast<unsigned long long>(extreme_rank(is_max, number)) << 32U) | zero;

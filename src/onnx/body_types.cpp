@@ -94,8 +94,8 @@ std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow&
   return std::nullopt;
 }
 
-/// Returns the element type of a Constant whose value is a reference to an attribute of the operator: the type is known
-/// although the value is not. Returns nothing for other nodes.
+/// Returns the element type of a Constant whose value is a reference to an attribute of the operator. The type of this
+/// attribute is known, although its value is not. Returns nothing for other nodes.
 std::optional<ElementType> type_of_reference(const Node& node) {
   if (!node.is("Constant") || node.attributes.size() != 1) return std::nullopt;
   const auto* reference = node.attributes.begin()->second.get<AttributeReference>();

@@ -11,8 +11,8 @@ namespace graft::onnx {
 /// Returns a description of a NodeRef in the format of describe(const Node&).
 using graft::describe;
 
-/// Orders nodes by name, operator and domain, but not by id: rewrites may rename the outputs of a node that is kept, so
-/// that its id changes.
+/// Orders nodes by name, operator and domain, but not by id. The id is the name of the node's first output, which may
+/// change when a rewrite keeps the node.
 struct ByName {
   [[nodiscard]] bool operator()(const NodeRef& a, const NodeRef& b) const;
 };

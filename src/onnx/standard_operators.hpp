@@ -20,8 +20,8 @@ struct Node;
 /// Returns the operator of ai.onnx whose name differs from `op_type` by a typing error, or nothing.
 [[nodiscard]] std::optional<std::string> nearest_standard_operator(std::string_view op_type);
 
-/// Returns the operator of ai.onnx that a misspelled node probably means, or nothing: the number of its inputs and
-/// outputs and its attributes must fit that operator. Operators of com.microsoft belong to ONNX Runtime and are not
+/// Returns the operator of ai.onnx that a misspelled node probably means, or nothing. The number of inputs and outputs
+/// of the node and its attributes must fit that operator. Operators of com.microsoft belong to ONNX Runtime and are not
 /// considered misspelled.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
@@ -32,8 +32,8 @@ inline constexpr std::string_view onnxruntime_domain = "com.microsoft";
 /// SimplifiedLayerNormalization, which ONNX Runtime has without a domain.
 [[nodiscard]] bool is_of_onnxruntime(const Node& node);
 
-/// Returns whether ONNX Runtime may be able to run a node: the operator is one of ONNX or of com.microsoft, or a
-/// function in the file.
+/// Returns whether ONNX Runtime may be able to run a node, because its operator is one of ONNX or of com.microsoft, or
+/// a function in the file.
 [[nodiscard]] bool may_be_of_onnxruntime(const Model& model, const Node& node);
 
 /// Returns whether a node of an operator of ai.onnx must be rewritten to convert it from opset `a` to `b` or back.

@@ -378,7 +378,7 @@ std::string compare(const HostTensor& found, const ExpectedOutput& expected, dou
 
 namespace {
 
-/// Runs a loop in pieces of 1000, the last piece first, as threads in any order might run them.
+/// Runs the iterations of a loop in groups of 1000, the last group first, as threads in any order might run them.
 const CpuContext in_pieces{[](std::int64_t count, const CpuContext::Body& body) {
   constexpr std::int64_t piece = 1000;
   for (std::int64_t begin = (count - 1) / piece * piece; begin >= 0; begin -= piece) {

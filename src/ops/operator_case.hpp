@@ -217,10 +217,10 @@ template <class Make>
 /// and a case that is refused. Empty if it lacks nothing.
 [[nodiscard]] std::string check_coverage(const OperatorCases& all);
 
-/// Checks a case on the CPU: `check` refuses the case if it is marked as refused; the reference kernel computes the
-/// same in the case's type as in f32, with its loops split into pieces that run backwards; and no result overflows,
-/// because an overflow that the reference and the CUDA kernels share would otherwise stay undetected. Returns an empty
-/// string, or a description of the error.
+/// Checks a case on the CPU. If the case is marked as refused, `check` must refuse it. Otherwise the reference kernel
+/// must compute the same in the case's type as in f32, with the iterations of its loops in another order, and no result
+/// may overflow, because an overflow that the reference and the CUDA kernels share would stay undetected. Returns an
+/// empty string, or a description of the error.
 [[nodiscard]] std::string check_on_cpu(const OperatorCase& test);
 
 /// The timed cases of one operator, and the function that draws random ones, or null.

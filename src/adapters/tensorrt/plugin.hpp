@@ -85,7 +85,8 @@ class Plugin final : public nvinfer1::IPluginV3,
                                std::int32_t output_count) const noexcept override;
 
   std::int32_t getAliasedInput(std::int32_t output) noexcept override;
-  /// Returns the number of tactics: one for each fitting variant if the operator has timed_variants, otherwise 0.
+  /// Returns the number of tactics: one for each CUDA implementation (variant) that supports the problem if the
+  /// operator has timed_variants, otherwise 0.
   std::int32_t getNbTactics() noexcept override;
   std::int32_t getValidTactics(std::int32_t* tactics, std::int32_t count) noexcept override;
   /// Returns Graft's version, the operator and all attributes. TensorRT adds everything else that determines the time

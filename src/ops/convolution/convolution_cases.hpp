@@ -209,8 +209,9 @@ struct ConvolutionSizes {
   return cases;
 }
 
-/// Returns a timed convolution of square images and windows, padded so that y has the size of x. It has no bias: for a
-/// bias PyTorch would run a separate kernel, and the comparison is with cuDNN alone.
+/// Returns a timed convolution of square images and windows, padded so that y has the size of x. It has no bias,
+/// because PyTorch would run a separate kernel for a bias, and the time is compared with that of cuDNN's convolution
+/// alone.
 [[nodiscard]] inline TimedCase timed_convolution(const Format& format, std::int64_t batch, std::int64_t channels,
                                                  std::int64_t outputs, std::int64_t size, std::int64_t window,
                                                  std::int64_t group = 1) {

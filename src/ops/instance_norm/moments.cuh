@@ -68,8 +68,8 @@ __device__ inline Moments join(const Moments& a, const Moments& b) {
   return {count, a.sum + b.sum, a.squares + b.squares + distance * distance * weight};
 }
 
-/// Returns the moments of the first `valid` vectors. Sums are computed relative to the first element of the part, so
-/// that the cancellation in `squares` is bounded by the number of elements times their size.
+/// Returns the moments of the elements of the first `valid` vectors. Sums are computed relative to the first of these
+/// elements, so that the cancellation in `squares` is bounded by the number of elements times their size.
 template <class T, int N, int R>
 __device__ Moments moments_of(const Vector<T, N> (&vectors)[R], int valid, const Shift& shift) {
   if (valid <= 0) return {};

@@ -12,7 +12,8 @@ KINDS = [
 
 
 def normalize(across_spatial=0, channel_shared=0, parts=1):
-    """Returns the expected result: fusion from an L2Normalize or, with parts=0, directly if the factor comes first."""
+    """Returns the expected result, a fusion into Normalize. `parts` is the number of earlier
+    fusions, into L2Normalize, that become part of it: 1, or 0 if the factor comes first."""
     attributes = {"across_spatial": across_spatial, "channel_shared": channel_shared, "epsilon": 1e-3}
     return fused(OPERATOR, attributes, parts=parts)
 

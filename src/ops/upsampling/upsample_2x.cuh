@@ -24,8 +24,8 @@ struct Upsample2xWeights {
     return {static_cast<float>(-1 / span), 1.F, static_cast<float>(-1 / span),
             static_cast<float>(static_cast<double>(axis.in - 1) / span)};
   }
-  /// Returns the weight of the second neighbor of output 2k. At the edge both neighbors are the same element, and get
-  /// equal weights: the product of a weight of 0 and an infinite element would be NaN.
+  /// Returns the weight of the second neighbor of output 2k. At the edge both neighbors are the same element, with
+  /// equal weights. With a weight of 0, an infinite element would yield NaN.
   [[nodiscard]] __device__ float even_at(int k) const {
     return k == 0 ? 0.5F : fmaf(static_cast<float>(k), even_step, even);
   }

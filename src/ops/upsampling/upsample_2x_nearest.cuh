@@ -59,9 +59,9 @@ __global__ void __launch_bounds__(upsample_2x_nearest_threads)
 }
 
 /// The task of upsample_2x_bulk_copy(). A block assembles the output of `lines` rows of the input, or of a piece of one
-/// row, in shared memory, from which the copy engine stores it: this reaches 0.87 of a copy's speed for i8 and 0.91 for
-/// f16 on an H200, stores by threads 0.84 and 0.89. A unit is what a thread loads at once: elements whose output is 128
-/// bits, or in channel-vector layouts 128 bits of channels.
+/// row, in shared memory, from which the copy engine stores it. On an H200 this reaches 0.87 of a copy's speed for i8
+/// and 0.91 for f16; stores by threads reach 0.84 and 0.89. A unit is the set of elements that a thread loads at once:
+/// elements whose output is 128 bits, or in channel-vector layouts 128 bits of channels.
 struct CopiedTask {
   static constexpr int threads = 256;
   static constexpr int units_each = 2;

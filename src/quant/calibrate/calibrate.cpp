@@ -369,8 +369,9 @@ void count_samples(const runtime::Engine& engine, const onnx::Model& model, cons
   }
 }
 
-/// Adds the counts of other processes to `calibration` until `next` returns nothing. `report` is called with the number
-/// of samples counted so far. Throws Error if a part is damaged or belongs to another calibration.
+/// Adds the counts of other processes, which `next` returns as results of calibrate_part(), to `calibration` until
+/// `next` returns nothing. `report` is called with the number of samples counted so far. Throws Error if a result is
+/// damaged or belongs to another calibration, or if the results do not contain each sample of `range` once.
 void add_parts(const NextPart& next, SampleRange range, const Identity& identity, Calibration& calibration,
                const std::function<void(std::int64_t done)>& report) {
   CoveredSamples covered(range, "calibration");

@@ -21,16 +21,17 @@ bool can_narrow(const onnx::SchemaTypes& types, char letter) {
          (types.name != "Resize" || letter == types.input_letter(0));
 }
 
-/// Returns whether a constant that is too large for the type may be replaced by the type's largest number: the node
-/// uses it as a bound or a mask, which only has to exceed all other elements.
+/// Returns whether a constant that is too large for the type may be replaced by the type's largest number. This is the
+/// case if the node uses it as a bound or a mask, which only has to exceed all other elements.
 bool may_saturate(const onnx::Node& node, double number) {
   if (is_any_of(node, {"Add", "Clip", "Max", "Min", "Pad", "Sub", "Where"})) return true;
   constexpr double stands_for_infinity = 1e8;
   return node.is("Mul") && std::abs(number) >= stands_for_infinity;
 }
 
-/// Returns whether a constant that is too small for the type may be replaced by the type's smallest positive number: an
-/// epsilon only has to be different from 0, and a bias is added to larger values.
+/// Returns whether a constant that is too small for the type may be replaced by the type's smallest positive number.
+/// This is the case for an epsilon, which only has to be different from 0, and for a bias, which is added to larger
+/// values.
 bool may_grow(const onnx::Node& node, std::size_t input) {
   constexpr std::size_t bias = 2;
   return is_any_of(node, {"Add", "Clip", "Max", "Min", "Sum", "Where"}) ||

@@ -34,9 +34,9 @@ using RunRecord = std::vector<OutputRecord>;
 /// that was not compared has an empty record.
 [[nodiscard]] std::string format_records(std::int64_t begin, std::vector<RunRecord>& records);
 
-/// Reads the records of all parts, as `next` returns them, and returns them by the index of the run. Throws Error
-/// (internal) for damaged bytes, for parts that lack a run or contain one twice, and for a run that does not have
-/// `outputs` outputs. `report` is called with the number of runs read so far.
+/// Reads the records that other processes serialized with format_records() and that `next` returns, and returns them by
+/// the index of the run. Throws Error (internal) for damaged bytes, for a run that is missing or occurs twice, and for
+/// a run that does not have `outputs` outputs. `report` is called with the number of runs read so far.
 [[nodiscard]] std::map<std::int64_t, RunRecord> read_records(const NextPart& next, SampleRange runs,
                                                              std::size_t outputs,
                                                              const std::function<void(std::int64_t done)>& report);

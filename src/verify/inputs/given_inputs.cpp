@@ -153,8 +153,8 @@ InputRanges complete_ranges(const onnx::Model& reference, const onnx::Model& can
   return ranges;
 }
 
-/// Returns the names of the reference's integer inputs that inputs_of_large_integers() finds in both models and that
-/// have no given range. Synthetic values of such an input may be large.
+/// Returns the names of the reference's integer inputs that inputs_of_large_integers() finds in both models and for
+/// which the caller set no range. Synthetic values of such an input may be large.
 std::set<std::string, std::less<>> find_large_integers(const onnx::Model& reference, const onnx::Model& candidate,
                                                        const InputRanges& ranges) {
   const auto needs_none = [&](const onnx::Value* input) {

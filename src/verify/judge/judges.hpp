@@ -26,8 +26,8 @@ struct JudgesOptions {
   /// The first run of a model with at least this number of nodes is compared, and that of a model that both engines are
   /// known to compute wrongly. 0 disables both.
   std::size_t sampled_nodes = 50;
-  /// The share of smaller models whose first run is compared: one in this number, selected by a hash of the model. 0
-  /// selects none.
+  /// Every model with fewer nodes is selected by a hash with a probability of 1 / sampled_share, and its first run is
+  /// compared. 0 selects none.
   std::size_t sampled_share = 0;
   const KnownFaults* faults = &known_faults();
   /// The name of the first engine in the table of known faults, KnownFault::engine.

@@ -24,7 +24,7 @@ struct KnownFault {
 
 [[nodiscard]] std::span<const KnownFault> known_fault_table();
 
-/// Returns whether a condition, a list of parts separated by ", ", is true for a node. Each part is one of:
+/// Returns whether a condition, a list of tests separated by ", ", is true for a node. Each test is one of:
 /// - `name=value`: the attribute has this value as text; `name=absent`: the node does not have it.
 /// - `given(i)`: input i is present. `constant(i)`: it is computed from constants only. `computed(i)`: it is not.
 /// - `type(i)=f16`, `rank(i)=3`: input i has this type or rank. `fraction(i)`: the sizes of input 0 times the scales in

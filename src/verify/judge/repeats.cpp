@@ -26,7 +26,7 @@ std::string first_different(const runtime::TensorMap& first, const runtime::Tens
   return "";
 }
 
-/// Whether the first run of a compiled model was repeated; all requests for the model share it.
+/// The state that all requests for a compiled model share: whether its first run was repeated.
 struct Repetition {
   std::string source;
   std::string engine;

@@ -34,8 +34,8 @@ using onnx::Value;
 /// The relative size of the noise, in epsilons of the type. Vectorized functions such as exp and tanh have errors of
 /// this size.
 constexpr double epsilons = 4;
-/// The limit up to which integers in floating-point tensors get no noise. Arithmetic with integers up to it is exact:
-/// they are indices, sizes and counts.
+/// The limit up to which integers in floating-point tensors get no noise. They are usually indices, sizes and counts,
+/// and arithmetic with them is exact.
 constexpr double largest_kept_integer = 65536;
 /// The largest magnitude that gets noise. Larger values could overflow.
 constexpr double largest_moved_f32 = 1e38;

@@ -19,8 +19,8 @@ namespace graft::verify {
 /// Maps each tensor that the engine cannot return as an output to the reason.
 using Refusals = std::unordered_map<const onnx::Value*, std::string>;
 
-/// Runs parts of a model, to obtain inner tensors. Works on a copy in which inputs with a default are constants and f16
-/// and bf16 tensors are rounded after the nodes that compute them.
+/// Runs the nodes of a model that compute some of its inner tensors. Works on a copy in which inputs with a default are
+/// constants and f16 and bf16 tensors are rounded after the nodes that compute them.
 class PartialRuns {
  public:
   PartialRuns(const runtime::Engine& engine, const onnx::Model& model, runtime::OperatorKernels kernels, int threads);
@@ -33,7 +33,7 @@ class PartialRuns {
 
   [[nodiscard]] const onnx::Model& model() const { return model_; }
 
-  /// Returns the compiled part of the model that computes these tensors.
+  /// Returns the compiled model of the nodes that compute these tensors.
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const std::vector<const onnx::Value*>& outputs) const;
   /// Returns the values of these tensors, by name, for inputs of the whole model. Nodes on which they do not depend are
   /// not run.
