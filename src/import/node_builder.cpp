@@ -45,7 +45,7 @@ void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_ste
 
 /// Copies elements of `size` bytes to a tensor with the dimensions `dims`; `from_steps` contains the step in the
 /// source, in elements, along each axis of the target. Where the source is contiguous along another axis than the
-/// target, each cache line of the source is read only once: copying in the target's order took 20 times as long for a
+/// target, each cache line of the source is read only once. Copying in the target's order took 20 times as long for a
 /// filter of 512 x 512.
 template <std::size_t size>
 void copy_permuted(const char* from, char* to, const Ints& dims, const Ints& from_steps) {

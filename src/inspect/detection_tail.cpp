@@ -13,8 +13,8 @@ namespace {
 
 using Values = std::unordered_set<const onnx::Value*>;
 
-/// Returns `value` if it belongs to `main`; otherwise the values of `main` that the nodes computing it inside a branch
-/// or body read.
+/// Returns `value` if it belongs to `main`. If it belongs to a branch or body, returns the values of `main` from which
+/// the nodes inside that branch or body compute it.
 std::vector<const onnx::Value*> around(const onnx::Value& value, const onnx::Graph& main) {
   if (value.graph == &main) return {&value};
   std::vector<const onnx::Value*> found;

@@ -153,7 +153,7 @@ class TensorRTProbe {
   /// or `finding` itself if there are none.
   [[nodiscard]] std::vector<Finding> look_inside(Finding finding);
   /// Returns findings on the plugins inside a node that does not build although each of its branches or bodies builds
-  /// as a separate model: TensorRT builds these plugins in the main graph only.
+  /// as a separate model. TensorRT then builds these plugins in the main graph only.
   [[nodiscard]] std::vector<Finding> plugins_inside(const Finding& finding) const;
   [[nodiscard]] std::vector<Finding> ask_inside(const onnx::Node& node, std::size_t subgraph);
   [[nodiscard]] std::optional<onnx::Model> alone(const onnx::Node& outer, const onnx::Node& inside) const;

@@ -32,8 +32,9 @@ struct FollowedRow {
 
 /// Infers the types of the node's outputs from the types of its inputs, by the rules of infer_shapes. Returns why
 /// ONNX's schemas refuse the types of the inputs and how to fix that, or what is wrong with the shapes. Returns nothing
-/// if there is no fault, or if an unknown type may be valid. In a function the types are wrong if any opset from the
-/// row's oldest one on refuses them; in layers, if every opset from 17 on does.
+/// if there is no fault, or if an unknown type may be valid. If row.use is BodyUse::function, types are wrong if any
+/// opset from row.oldest_opset on refuses them. If it is BodyUse::layers, they are wrong if every opset from 17 on
+/// does.
 [[nodiscard]] std::optional<std::string> type_fault(Node& node, const FollowedRow& row);
 
 /// Returns the lowest opset >= 17 that accepts the types of the node's inputs, or 17 if no opset does, which

@@ -13,7 +13,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Copies the requested outputs and the nodes that they need. The time does not grow with the other nodes of the model.
+/// Copies the requested outputs and the nodes that they need. The time depends only on the number of these nodes.
 class Extractor {
  public:
   Extractor(const Model& model, Model& part) : model_(model), part_(part) {}

@@ -753,8 +753,8 @@ class Search {
 };
 
 /// Returns a match with `root` as the last node, whose nodes are in the order of the search. Returns nothing and sets
-/// `near` if the pattern does not match. All matches of a graph are sorted together later: sorting each match took
-/// seconds with thousands of matches in a long chain.
+/// `near` if the pattern does not match. The nodes of all matches of a graph are sorted together later, because sorting
+/// each match took seconds with thousands of matches in a long chain.
 std::optional<Match> match_unordered(const Pattern& pattern, Node& root, NearMiss* near) {
   Search search(pattern.data());
   auto found = search.run(root);

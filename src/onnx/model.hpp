@@ -208,8 +208,8 @@ class Graph {
   [[nodiscard]] Node* find_node(std::string_view node_name) const;
 
   /// Returns a name that no value of the whole model graph has: `hint`, or `hint~1`, `hint~2` ... The suffix is not
-  /// `_1`, because TensorFlow numbers its nodes `hint_1`: if a node of that name was left out, the new value could be
-  /// mistaken for it.
+  /// `_1`, because TensorFlow numbers its nodes `hint_1`. If such a node was left out, the new value could be mistaken
+  /// for it.
   [[nodiscard]] std::string unique_name(std::string_view hint) const;
 
   /// Adds a value with exactly this name. Throws Error if this graph already has a value of that name.

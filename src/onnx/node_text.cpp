@@ -137,7 +137,8 @@ class NodeParser {
     if (row_ != nullptr) check_types(*node, named);
   }
 
-  /// Throws Error as Lexer::fail_at does, for messages that already state what was found.
+  /// Throws Error with `message`, naming the text and the line and column of `token`. Unlike Lexer::fail_at, does not
+  /// append the token that was found, because the message already states what was found.
   [[noreturn]] void fail_at(const Token& token, const std::string& message) const {
     throw Error(fmt::format("{}, line {}, column {}: {}", what_, token.line, token.column, message));
   }

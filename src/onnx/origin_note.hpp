@@ -12,7 +12,7 @@ namespace graft::onnx {
 /// of the original network.
 [[nodiscard]] std::vector<std::string> origin_of(const Node& node);
 
-/// Records that a node replaced other nodes. `tensors` are recorded unchanged: pass what stands_for() returns for the
+/// Records that a node replaced other nodes, whose original tensors are `tensors`: the results of stands_for() for the
 /// replaced nodes.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 

@@ -181,7 +181,8 @@ class Inliner {
     }
   }
 
-  /// Converts "argument" or "node:port:index" in a function's body to the name of a tensor in the graph.
+  /// Converts "argument" or "node:port:index" in a function's body to the name of a tensor in the graph, in which the
+  /// nodes of the body have the prefix `call`/.
   std::string function_tensor(const std::string& text, const std::string& call,
                               const std::map<std::string, std::string>& arguments,
                               const std::unordered_map<std::string, const NodeDef*>& body,

@@ -15,7 +15,7 @@ namespace graft::ops::hopper {
 }
 
 /// Returns the index of the thread in its warp. The index is read again each time, so that no address computed from it
-/// occupies a register from one tile to the next: the products leave no register free.
+/// occupies a register from one tile to the next, because the products need all registers.
 [[nodiscard]] __device__ inline int lane() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -4,8 +4,8 @@
 namespace graft::ops {
 
 /// Returns a mask whose bit i is set if element i of the window along one axis lies within the image. The window has
-/// `kernel` elements, less than 32, and the first one lies at index `first` of the `size` elements of the axis,
-/// possibly outside of it.
+/// `kernel` elements, less than 32, which lie `dilation` apart. The first one lies at index `first` of the `size`
+/// elements of the axis, possibly outside of it.
 [[nodiscard]] __device__ inline unsigned elements_inside(int first, int size, int kernel, int dilation) {
   if (dilation == 1) {
     const int begin = ::min(::max(-first, 0), kernel);

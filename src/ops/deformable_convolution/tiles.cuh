@@ -90,7 +90,8 @@ struct DeformableShare {
   return best;
 }
 
-/// Sets the numbers of tiles of rows x columns along both axes in the task, and returns the number of all tiles.
+/// Sets the numbers of tiles of rows x columns along both axes in the task, and returns the number of all tiles of
+/// `items` items.
 [[nodiscard]] inline std::int64_t set_deformable_tiles(DeformableTask& task, std::int64_t items, int rows,
                                                        int columns) {
   task.row_tiles = static_cast<int>(ceil_divide(task.pixels, rows));

@@ -66,8 +66,9 @@ __device__ void store_index(std::int64_t* y, std::int64_t column, std::int64_t c
   }
 }
 
-/// Writes the indices of the elements whose bits are set in a warp's 32 words. Each lane passes one word, `own`; the
-/// index of its first set bit is written to column `column` + `before`.
+/// Writes the indices of the elements whose bits are set in a warp's 32 words to consecutive columns of y, which has
+/// `count` columns. Each lane passes one word, `own`; the index of its first set bit is written to column `column` +
+/// `before`.
 __device__ void store_words(std::int64_t* y, unsigned own, std::int64_t column, int before, std::int64_t count,
                             std::int64_t first_element, const Axes& axes) {
   const int lane = static_cast<int>(threadIdx.x) % warp;

@@ -36,8 +36,9 @@ struct Calibration {
 
 /// Runs all samples and returns a histogram of the values of each tensor in `tensors` (inputs or inner tensors of the
 /// main graph). The state file is written every `save_seconds` and at the end; a later call continues from it with
-/// exactly the same result. Throws Error for a state or a part that is damaged or belongs to another model, other
-/// tensors or other data, and for parts that lack a sample or contain one twice.
+/// exactly the same result. Throws Error if the state file, or a result of another process (CalibrateOptions::parts),
+/// is damaged or belongs to another model, other tensors or other data, and if the results of the other processes lack
+/// a sample or contain one twice.
 [[nodiscard]] Calibration calibrate(const runtime::Engine& engine, const onnx::Model& model,
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});

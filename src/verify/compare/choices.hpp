@@ -35,10 +35,10 @@ struct JudgedChoice {
                                                const runtime::TensorMap& computed) const;
 };
 
-/// Returns the choice that computes `value` of the reference, with the allowed error of its scores. Returns nothing if
-/// the value does not contain indices, or if both models compute in equally wide types and `quantized` (the candidate
-/// is quantized) is false. The types are those of rounding_type() for the scores in the reference and for the indices
-/// in the candidate.
+/// Returns the ArgMax, ArgMin or TopK that computes the indices in `value` of the reference, with the allowed error of
+/// its scores. Returns nothing if the value does not contain indices, or if both models compute in equally wide types
+/// and `quantized` (the candidate is quantized) is false. The types are those of rounding_type() for the scores in the
+/// reference and for the indices in the candidate.
 [[nodiscard]] std::optional<JudgedChoice> judged_choice(const onnx::Model& reference, const onnx::Value& value,
                                                         const NarrowTypes& reference_narrow,
                                                         const NarrowTypes& candidate_narrow,

@@ -380,8 +380,9 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Returns the tolerance of an output of type `type`: the caller's, if set; network_tolerance of its type, if both
-  /// models compute in the same types; otherwise a wider one for the narrower type or the quantization.
+  /// Returns the tolerance of an output of type `type`. This is the caller's tolerance if one is set. Otherwise it is
+  /// network_tolerance of the type if both models compute in the same types, and a wider tolerance if one model
+  /// computes in a narrower type or is quantized.
   [[nodiscard]] Tolerance tolerance_of(const ComparedOutput& output, onnx::ElementType type) const {
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) return *given;
     const onnx::Value* reference = reference_.graph().find_local(output.reference.name);

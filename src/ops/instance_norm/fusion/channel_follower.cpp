@@ -343,7 +343,8 @@ class Follower {
                : fail("the variance is clipped to other limits than a lower limit of 0");
   }
 
-  /// Returns the ReduceSum that this Div divides if its input has a known formula; null for any other node.
+  /// Returns the ReduceSum that computes the dividend of a Div, if the input of the ReduceSum has a known formula; null
+  /// for any other node.
   [[nodiscard]] const onnx::Node* divided_sum(const onnx::Node& node) const {
     const onnx::Value* divided = node.is("Div") ? node.input(0) : nullptr;
     const onnx::Node* sum = divided == nullptr ? nullptr : divided->producer;
