@@ -25,7 +25,8 @@ using nlohmann::json;
 using Sizes = std::vector<std::int64_t>;
 using InputShapes = std::map<std::string, Shape, std::less<>>;
 
-/// Returns dimensions as text, "1x3xn", or "a scalar" if there are none. to_text(dim) returns one dimension.
+/// Returns dimensions as text, such as "1x3xn", or "a scalar" if there are none. to_text(dim) returns the text of one
+/// dimension.
 template <class Dims, class ToText>
 std::string shape_text(const Dims& dims, const ToText& to_text) {
   std::vector<std::string> texts;
@@ -76,7 +77,7 @@ std::string difference_of(const onnx::Value& value, const json& shapes, const js
   return {};
 }
 
-/// Returns the shapes of dynamic inputs as text, " for x=1x3x4x4", or an empty string if there are none.
+/// Returns the shapes of dynamic inputs as text, such as " for x=1x3x4x4", or an empty string if there are none.
 std::string inputs_text(const InputShapes& inputs) {
   std::vector<std::string> texts;
   for (const auto& [name, shape] : inputs) texts.push_back(fmt::format("{}={}", name, defined_text(shape)));

@@ -96,8 +96,8 @@ Findings find_in_nodes_and_functions(const onnx::Model& model) {
   return find_in(whole);
 }
 
-/// Returns the first five words and the number of the others as text: "a, b, c, d, e and 3 more nodes", where `others`
-/// is "nodes".
+/// Returns a list of up to five of the words as text, followed by the number of the remaining words: "a, b, c, d, e and
+/// 3 more nodes", for example, if `others` is "nodes".
 std::string list(std::vector<std::string> words, std::string_view others) {
   constexpr std::size_t most = 5;
   const std::size_t more = words.size() - std::min(words.size(), most);

@@ -77,7 +77,7 @@ MeantPlugin plugin_of(const json& creator) {
       .name = text_of(creator, "name"), .version = text_of(creator, "version"), .space = text_of(creator, "namespace")};
 }
 
-/// Returns the distinct values of the field `field` in the creators as text: "'1'" or "'1', '2' or '3'".
+/// Returns the distinct values of the field `field` in the creators as text, such as "'1'" or "'1', '2' or '3'".
 std::string one_of(const std::vector<const json*>& creators, const char* field) {
   std::vector<std::string> strings;
   for (const json* creator : creators) {
@@ -314,7 +314,7 @@ PluginCause refused_by_creator(const onnx::Node& node, const json& creator, cons
   return cause;
 }
 
-/// Returns the number and types of a node's inputs as text: "3 inputs (f32, f32, i64)".
+/// Returns the number and types of a node's inputs as text, such as "3 inputs (f32, f32, i64)".
 std::string inputs_text(const onnx::Node& node) {
   std::vector<std::string> types;
   for (const onnx::Value* input : node.inputs) {
@@ -331,7 +331,7 @@ PluginCause of_the_older_generation(const json& creator) {
       "use a version of the library with IPluginV3 plugins, or a release of TensorRT that supports IPluginV2 (10.x)"};
 }
 
-/// Returns the types and shapes of tensors as text: "f32[1, 3, 8, 8], i64[2]".
+/// Returns the types and shapes of tensors as text, such as "f32[1, 3, 8, 8], i64[2]".
 std::string tensors_text(const std::vector<onnx::Value*>& values) {
   std::vector<std::string> strings;
   for (const onnx::Value* value : values) {

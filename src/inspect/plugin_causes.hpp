@@ -58,8 +58,8 @@ struct PluginCause {
 /// plugin_namespace or, if it is absent, the node's domain), or null if none matches.
 [[nodiscard]] const nlohmann::json* creator_of(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Returns the name, version, namespace and library of a creator as text: "FixtureIdentity 1 of namespace fixture, from
-/// libfixture.so".
+/// Returns the name, version, namespace and library of a creator as text, such as "FixtureIdentity 1 of namespace
+/// fixture, from libfixture.so".
 [[nodiscard]] std::string describe_creator(const nlohmann::json& creator);
 
 }  // namespace graft::inspect

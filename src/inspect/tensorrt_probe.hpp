@@ -43,8 +43,8 @@ struct Finding {
 struct ProbeReport {
   std::vector<Finding> findings;
   std::map<const onnx::Node*, std::string> not_asked;  ///< Why there is no TensorRT verdict on a node.
-  /// For nodes that were probed with an assumption about a failing node before them, a clause that states the
-  /// assumption: "'a' is the plugin P of version 1".
+  /// Maps each node that was probed with an assumption about a failing node before it to a clause that states the
+  /// assumption, such as "'a' is the plugin P of version 1".
   std::map<const onnx::Node*, std::string> supposed;
   std::map<std::string, nlohmann::json> plugins;  ///< The plugin layers, by the name of the layer.
   std::set<const onnx::Node*> over_budget;        ///< The nodes of `not_asked` for which the budget was spent.

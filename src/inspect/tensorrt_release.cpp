@@ -75,8 +75,8 @@ const ReleaseRow* row_of(const Release& release) {
   return row == release_rows.end() ? nullptr : row;
 }
 
-/// Returns the name and full version of a TensorRT-RTX release on which the facts about operators were measured:
-/// "TensorRT-RTX 1.5.0.114". Returns "TensorRT-RTX ?" for an unknown release.
+/// Returns the name and full version of a TensorRT-RTX release on which the facts about operators were measured, such
+/// as "TensorRT-RTX 1.5.0.114". Returns "TensorRT-RTX ?" for an unknown release.
 std::string asked_version(const Release& release) {
   const ReleaseRow* row = row_of(release);
   return fmt::format("TensorRT-RTX {}", row == nullptr ? "?" : row->version);

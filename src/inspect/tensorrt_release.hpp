@@ -37,13 +37,13 @@ struct Release {
 /// the known releases.
 [[nodiscard]] Release release_of(std::string_view name, std::string_view setting);
 
-/// Returns the name of a release as find_release() accepts it: "rtx-1.5".
+/// Returns the name of a release, such as "rtx-1.5", as find_release() accepts it.
 [[nodiscard]] std::string name_of(const Release& release);
 
 /// Returns a release as reports describe it: the flavor "rtx" or "full", and the version "1.5".
 [[nodiscard]] report::TensorRTIdentity identity_of(const Release& release);
 
-/// Returns the product name and version for messages: "TensorRT-RTX 1.5" or "TensorRT 10.13".
+/// Returns the product name and version for messages, such as "TensorRT-RTX 1.5" or "TensorRT 10.13".
 [[nodiscard]] std::string title_of(const Release& release);
 
 enum class Answer : std::uint8_t { yes, no, unknown };

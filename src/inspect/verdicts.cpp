@@ -33,7 +33,7 @@ struct WrongType {
   std::string advice;
 };
 
-/// Returns the name of an operator with the library that contains it: "Graft's NMS" or "NMS of libmine.so".
+/// Returns the name of an operator with the library that contains it, such as "Graft's NMS" or "NMS of libmine.so".
 std::string whose(const OperatorType& type) {
   const OperatorLibrary* library = library_of(type);
   if (library == nullptr) return fmt::format("Graft's {}", type.name);

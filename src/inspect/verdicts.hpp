@@ -30,7 +30,7 @@ using report::Support;
 struct Forecast {
   /// A description of the replacement for each node that is rewritten.
   std::map<NodeRef, std::string, onnx::ByName> becomes;
-  std::set<NodeRef, onnx::ByName> stays;  ///< Operators whose native form was tried and rejected.
+  std::set<NodeRef, onnx::ByName> stays;  ///< Nodes whose replacement with a native layer was tried and rejected.
 };
 
 /// Returns the name of the operator of Graft, or of the plugin that one replaces, that equals `op_type` or differs from

@@ -19,7 +19,7 @@
 namespace graft::onnx {
 namespace {
 
-/// Parses the text of an operator. `what` names the text in messages: "function BetaSwish" or "native form".
+/// Parses the text of an operator. `what` names the text in messages, such as "function BetaSwish" or "native form".
 FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_count, const std::string& name,
                                     const std::string& what, std::string_view text, std::int64_t opset) {
   FunctionDefinition function;

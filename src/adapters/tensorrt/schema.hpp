@@ -13,7 +13,7 @@ namespace graft::tensorrt {
 
 struct SchemaField {
   std::string name;                          ///< The name of the field in PluginField.
-  const AttributeInfo* attribute = nullptr;  ///< The attribute that the field sets; null for a translated field.
+  const AttributeInfo* attribute = nullptr;  ///< The attribute that the field sets; null if DropIn::translate reads it.
   AttributeType type = AttributeType::float_number;
   bool has_changed_default = false;  ///< Whether OnnxForm::changed_defaults contains the field.
 };
@@ -23,7 +23,7 @@ struct PluginSchema {
   std::string version;
   std::string space;  ///< The plugin namespace.
   const OperatorType* type = nullptr;
-  const DropIn* drop_in = nullptr;  ///< The drop-in that the schema belongs to; null for the operator's own schema.
+  const DropIn* drop_in = nullptr;  ///< The plugin that the operator replaces under its name; null for its own schema.
   std::vector<SchemaField> fields;
 
   [[nodiscard]] const SchemaField* find(const char* field) const;

@@ -198,9 +198,10 @@ namespace {
 
 void matrix_product(NodeConverter& node) { node.give(multiplied(node)); }
 
-/// Returns the equation with lower-case letters, which TensorRT requires; Keras writes upper-case letters:
-/// "BTNH,BSNH->BNTS". Returns an empty string if the letters cannot be changed: without an arrow, their order has a
-/// meaning.
+/// Returns the equation with its letters replaced by a, b, c ... in the order of their appearance, because TensorRT
+/// accepts lower-case letters only and Keras writes equations such as "BTNH,BSNH->BNTS". Returns an empty string if
+/// there are more than 26 letters, or for an equation without an arrow, whose output depends on the alphabetical order
+/// of the letters.
 std::string in_lower_case(std::string equation) {
   if (equation.find("->") == std::string::npos) return {};
   std::map<char, char> letters;

@@ -98,8 +98,8 @@ class Scope {
   /// Returns the ONNX value of a tensor, or null if no node of this scope computes the tensor or if Graft does not
   /// convert this output of the node.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
-  /// Makes convert() replace a node, which appends an element to a list in a loop, with the appended element, the
-  /// node's input number `item`.
+  /// Records that convert() replaces `node`, which appends an element to a list in a loop, with the node's input number
+  /// `item`, the appended element.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
   [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 

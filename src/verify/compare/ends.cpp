@@ -106,8 +106,8 @@ std::vector<std::string> symbols_to_vary(const onnx::Model& model, const InputOp
   return symbols;
 }
 
-/// Returns a symbol in words for messages: "the size 'K'", or "one size of input 'mask'" if the model has no name for
-/// the dimension.
+/// Returns words for the size of a symbol in messages, such as "the size 'K'", or "one size of input 'mask'" if the
+/// model has no name for the dimension.
 std::string name_of_size(const onnx::Model& model, const std::string& symbol) {
   if (!onnx::is_unknown(Dim::symbol(symbol))) return fmt::format("the size '{}'", symbol);
   for (const onnx::Value* input : fed_inputs(model)) {

@@ -101,9 +101,9 @@ class MadeUpInputs {
   }
   /// Returns the names of the inputs in InputOptions::large_integers that had large values in at least one run.
   [[nodiscard]] const std::set<std::string, std::less<>>& large_integers() const { return large_integers_; }
-  /// Returns why the sizes differ from the default, for reports: "'net.onnx' runs with a first dimension of 1, not of
-  /// 2: node 'view' (Reshape) has a constant shape", followed by the values of inputs that determine sizes. Empty if
-  /// the default sizes worked.
+  /// Returns why the sizes differ from the default, for reports, followed by the values of inputs that determine sizes.
+  /// An example is "'net.onnx' runs with a first dimension of 1, not of 2: node 'view' (Reshape) has a constant shape".
+  /// Empty if the default sizes worked.
   [[nodiscard]] std::string why_sizes() const;
 
  private:

@@ -44,8 +44,8 @@ using report::Rearrangement;
 [[nodiscard]] std::optional<Rearrangement> exchange_channels(
     const std::vector<std::int64_t>& dims, const std::function<bool(const std::vector<std::int64_t>&)>& fits);
 
-/// Returns a text if the candidate is a simple linear function of the reference, within the tolerance: "1.01 times the
-/// reference", "the reference + 0.5", "the reference with the other sign". Otherwise returns nothing.
+/// Returns a text such as "1.01 times the reference", "the reference + 0.5" or "the reference with the other sign" if
+/// the candidate is such a linear function of the reference, within the tolerance. Otherwise returns nothing.
 [[nodiscard]] std::optional<std::string> find_scale(const onnx::TensorData& reference,
                                                     const onnx::TensorData& candidate, const Tolerance& tolerance);
 

@@ -13,7 +13,7 @@ namespace graft::verify {
 /// Values for the integer inputs from which a model computes sizes.
 struct FittingSizes {
   std::map<std::string, std::vector<double>, std::less<>> numbers;
-  /// The reason for these values, for reports: "synthetic 's' is [2, 3], sizes that fit node 'view' (Reshape)".
+  /// The reason for these values, for reports, such as "synthetic 's' is [2, 3], sizes that fit node 'view' (Reshape)".
   std::string why;
 };
 

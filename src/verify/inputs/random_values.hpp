@@ -8,8 +8,8 @@
 
 namespace graft::verify {
 
-/// Maps each value of a main graph that depends on random numbers to a description of the node that generates them:
-/// "node 'noise' (RandomNormal)".
+/// Maps each value of a main graph that depends on random numbers to a description of the node that generates them,
+/// such as "node 'noise' (RandomNormal)".
 using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 
 /// Returns the values that depend on random numbers. A seed attribute makes no difference, because engines generate
@@ -18,8 +18,8 @@ using RandomValues = std::unordered_map<const onnx::Value*, std::string>;
 /// count.
 [[nodiscard]] RandomValues random_values(const onnx::Model& model);
 
-/// Returns why a pair of values is not compared, "it depends on the random numbers of node 'noise' (RandomNormal)", if
-/// one of them is random; otherwise an empty string.
+/// Returns why a pair of values is not compared if one of them is random, such as "it depends on the random numbers of
+/// node 'noise' (RandomNormal)"; otherwise an empty string.
 [[nodiscard]] std::string why_not_compared(const RandomValues& reference, const onnx::Value& value,
                                            const RandomValues& candidate, const onnx::Value& other);
 

@@ -40,9 +40,9 @@ class KnownFaults {
   /// Builds the table. The strings in `table` must outlive this object.
   explicit KnownFaults(std::span<const KnownFault> table);
 
-  /// Returns a description of the fault of a node in an engine: "node 'last' (GRU), which OpenVINO is known to compute
-  /// wrongly: its values are wrong where `layout` is 1 (found in OpenVINO 2026.4.1)". Returns an empty string if no
-  /// fault is known.
+  /// Returns a description of the fault of a node in an engine, such as "node 'last' (GRU), which OpenVINO is known to
+  /// compute wrongly: its values are wrong where `layout` is 1 (found in OpenVINO 2026.4.1)". Returns an empty string
+  /// if no fault is known.
   [[nodiscard]] std::string of(const onnx::Node& node, std::string_view engine) const;
 
   /// Returns a description of the first known fault in a model, or an empty string. Functions and Graft's operators are

@@ -97,9 +97,9 @@ class NoiseFloor {
   /// if the draws returned, for most elements, every integer that occurs in the tensor (a boolean that is true in one
   /// draw and false in another), or if half of the elements of a selection have no partner.
   [[nodiscard]] bool allows_anything() const;
-  /// Returns a description for reports: "the reference itself changes by up to 0.0023 (0.15 % of its largest value)
-  /// where its arithmetic rounds differently (8 runs); 4 times that is allowed"; for integers "... 3 elements of the
-  /// reference itself become other integers; ...".
+  /// Returns a description for reports, such as "the reference itself changes by up to 0.0023 (0.15 % of its largest
+  /// value) where its arithmetic rounds differently (8 runs); 4 times that is allowed" or, for integers, "... 3
+  /// elements of the reference itself become other integers; ...".
   [[nodiscard]] std::string to_string() const;
 
  private:

@@ -41,8 +41,8 @@ struct ProofResult {
   std::size_t without_elements = 0;  ///< Number of trials in which an input of ProofOptions::emptied had no elements.
   std::string output;                ///< The output with the worst difference.
   Difference worst;
-  /// A description of the result for reports: "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at [0,
-  /// 2]", or the counterexample with its inputs, output and numbers.
+  /// A description of the result for reports, such as "30 runs, largest difference 1.2e-07 at [1, 5], relative 3e-07 at
+  /// [0, 2]", or the counterexample with its inputs, output and numbers.
   std::string text;
   std::optional<Dispute> dispute = {};  ///< If set, the region is not proven, and `text` states why.
 };
