@@ -15,15 +15,16 @@ namespace graft::inspect {
 /// (forms_of()) of other operators that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
-/// Returns whether the reason of refusal_of_tensorrt() is a form that the release builds but computes wrongly, without
-/// an error message.
+/// Returns whether the reason of refusal_of_tensorrt() is a special form (see forms_of()) that the release builds but
+/// computes wrongly, without an error message.
 [[nodiscard]] bool has_wrong_form(const onnx::Node& node, const Release& release);
 
 /// Returns whether the parser of a release supports an operator of this name that ONNX does not define, such as
 /// MultiHeadAttention of com.microsoft. The parser ignores the domain.
 [[nodiscard]] bool parses_beyond_onnx(const onnx::Node& node, const Release& release);
 
-/// A form of a node that a release accepts but computes wrongly, without an error message.
+/// The reason why a release computes a node wrongly, although it accepts the node without an error message, and the
+/// advice to the user.
 struct Danger {
   std::string reason;  ///< Includes the source of the fact.
   std::string advice;

@@ -142,8 +142,8 @@ std::size_t adopt_onnx_operators(Model& model);
 /// replaces the node, or if there is another reason.
 [[nodiscard]] std::optional<RefusedType> type_not_adopted(const Node& node);
 
-/// Replaces a Graft node with the native form of its operator. Returns false and changes nothing if the operator has no
-/// native form for this node.
+/// Replaces a Graft node with the native layer that computes it exactly (see make_native_form()). Returns false and
+/// changes nothing if there is no such layer for this node.
 bool replace_with_native_form(Node& node);
 /// Replaces a Graft node with the standard operators of its function. Returns false and changes nothing if the operator
 /// has no function for this node.

@@ -92,7 +92,8 @@ std::string lines_of(const FunctionDefinition& function) {
   return lines;
 }
 
-/// Calls `visit(op, inputs, row)` for every combination of attribute values, type row and number of inputs.
+/// Calls `visit(op, inputs, row)` for every combination of attribute values, of a row of the operator's type table and
+/// of the number of inputs.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
   // At most two variadic inputs are used.

@@ -150,8 +150,8 @@ OperatorMatch find_adopted_operator(const Node& node) {
 
 namespace {
 
-/// Returns whether a node has the attributes that the Graft operator requires. They select the forms of the ONNX
-/// operator that the Graft operator computes.
+/// Returns whether a node has the attributes that the Graft operator requires. The values of these attributes must be
+/// allowed: a Graft operator may compute an ONNX operator only with some attribute values (a reduction, for example).
 bool has_required_attributes(const Node& node, const OperatorType& type) {
   return std::all_of(type.attributes.begin(), type.attributes.end(), [&](const AttributeInfo& info) {
     if (!info.required) return true;

@@ -7,8 +7,8 @@
 
 namespace graft::ops {
 
-/// Returns cases of every type row, size, rank and fill for each set of attributes. `roundings` is the number of f32
-/// roundings that `apply` performs in sequence.
+/// Returns cases of every combination of types that the operator supports, and of every size, rank and fill, for each
+/// set of attributes. `roundings` is the number of f32 roundings that `apply` performs in sequence.
 template <class Definition>
 [[nodiscard]] std::vector<OperatorCase> elementwise_cases(const std::vector<Attributes>& attribute_sets,
                                                           double roundings) {

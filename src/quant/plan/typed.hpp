@@ -94,13 +94,12 @@ struct TypedModel {
 /// the model has no such nodes. `wanted` is the name of the type to which f32 nodes are converted.
 [[nodiscard]] std::optional<std::string> note_on_f64(const onnx::Model& prepared, std::string_view wanted);
 
-/// Returns the prepared model in the narrow type. Nodes compute in it if their operators support it, except nodes in
-/// `kept`, nodes that TypedOptions::refusal refuses, operators of other libraries, nodes that read DequantizeLinear or
-/// are read by QuantizeLinear, and the subgraphs of If, Loop and Scan. Graft's operators use their own f16 or bf16
-/// form. A tensor is cast once for all readers of the other type. Nodes that only move, create or read elements take
-/// the type of their neighbors, so that no Cast is followed by its inverse. A constant is converted once. Values beyond
-/// the range become the largest number if they represent infinity (a mask), and an epsilon that would become 0 becomes
-/// the smallest number.
+/// Returns the prepared model in the narrow type (f16 or bf16). Nodes compute in it if their operators support it,
+/// except nodes in `kept`, nodes that TypedOptions::refusal refuses, operators of other libraries, nodes that read
+/// DequantizeLinear or are read by QuantizeLinear, and the subgraphs of If, Loop and Scan. A tensor is cast once for
+/// all readers of the other type. Nodes that only move, create or read elements take the type of their neighbors, so
+/// that no Cast is followed by its inverse. A constant is converted once. Values beyond the range become the largest
+/// number if they represent infinity (a mask), and an epsilon that would become 0 becomes the smallest number.
 [[nodiscard]] TypedModel make_typed(const onnx::Model& prepared, const TypedOptions& options);
 
 }  // namespace graft::quant

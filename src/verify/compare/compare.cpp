@@ -249,9 +249,9 @@ class Comparison {
   }
 
   /// Judges integers that are identifiers, such as indices and classes, by three limits: at most NoiseFloor::factor
-  /// times as many elements may differ as between the reference and one draw; of the elements that no draw changed,
-  /// hardly any may differ; and few elements may have a value that no draw returned. The last limit detects, for
-  /// example, that the third-best index is returned where the two best are tied.
+  /// times as many elements may differ as between the reference and one noisy run; of the elements that no noisy run
+  /// changed, hardly any may differ; and few elements may have a value that no noisy run returned. The last limit
+  /// detects, for example, that the third-best index is returned where the two best are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();
@@ -284,7 +284,7 @@ class Comparison {
   /// Judges integers that result from rounding. Elements close to the middle between two steps may be rounded up in one
   /// model and down in the other, in both directions equally often. The comparison fails if more than half of the
   /// elements that are not saturated in both tensors (and more than 15) are off in the same direction, and more than
-  /// NoiseFloor::factor times as many as in one draw.
+  /// NoiseFloor::factor times as many as in one noisy run.
   void judge_shift() {
     constexpr double few = 15;
     const auto shifted = static_cast<double>(std::abs(shift_));
@@ -339,7 +339,7 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Returns whether `size` lies in the range of sizes in the draws, widened at both ends by the width of the range.
+/// Returns whether `size` lies in the range of sizes in the noisy runs, widened at both ends by the width of the range.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
@@ -347,8 +347,8 @@ bool is_near(std::int64_t size, const SelectionDifference& draws) {
 
 /// Compares two tensors whose size along one axis depends on rounding, such as the boxes that a detector keeps, without
 /// regard to the order of their elements. The number of elements without a partner in the other tensor may be
-/// NoiseFloor::factor times as high as between two draws, but not more than half of all elements; the number between
-/// the draws itself is always allowed.
+/// NoiseFloor::factor times as high as between two noisy runs, but not more than half of all elements; the number
+/// between the noisy runs itself is always allowed.
 Difference compare_selections(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                               const Tolerance& tolerance, const NoiseFloor& floor) {
   const std::optional<SelectionDifference> draws = floor.selection();

@@ -79,7 +79,7 @@ using NarrowTypes = std::unordered_map<const onnx::Value*, onnx::ElementType>;
 /// equals the same infinity. The element types may differ. Strings and complex numbers are incomparable unless they
 /// have the same bytes. With a `floor`, NoiseFloor::factor times the noise of an element is allowed in addition to the
 /// tolerance. If the reference's dimensions depend on rounding, the tensors are compared as a SelectionDifference, with
-/// limits from the differences between the draws.
+/// limits from the differences between the noisy runs.
 [[nodiscard]] Difference compare(const onnx::TensorData& reference, const onnx::TensorData& candidate,
                                  const Tolerance& tolerance, const NoiseFloor* floor = nullptr);
 

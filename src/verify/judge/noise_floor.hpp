@@ -23,58 +23,58 @@ namespace graft::verify {
                                                          const std::vector<std::int64_t>& right);
 
 /// The noise floor of one tensor: how much its elements change when the rounding in the model changes, over several
-/// runs with noise (draws). Stores the largest deviation of each slice along each axis; the deviation of an element is
-/// the smallest of those of its slices. A badly conditioned channel therefore does not raise the floor of other
-/// channels, whichever axis is the channel axis.
+/// runs with noise ("noisy runs"). Stores the largest deviation of each slice along each axis; the deviation of an
+/// element is the smallest of those of its slices. A badly conditioned channel therefore does not raise the floor of
+/// other channels, whichever axis is the channel axis.
 class NoiseFloor {
  public:
   /// The multiple of the floor by which a tensor may differ. It is greater than 1 because the rounding errors of both
   /// models may be as large as the floor.
   static constexpr double factor = 4;
-  /// The maximum fraction of elements that may have an integer value that no draw returned. If more would have to be
-  /// allowed, the floor cannot detect any difference.
+  /// The maximum fraction of elements that may have an integer value that no noisy run returned. If more would have to
+  /// be allowed, the floor cannot detect any difference.
   static constexpr double most_unseen = 0.25;
 
   /// `tolerance` decides which elements of two tensors count as partners if the dimensions depend on rounding.
   explicit NoiseFloor(const Tolerance& tolerance = {}) : tolerance_(tolerance) {}
 
-  /// Adds one draw: the difference between `moved`, the tensor with noise, and `still`, the tensor that the same
+  /// Adds one noisy run: the difference between `moved`, the tensor with noise, and `still`, the tensor that the same
   /// compiled model returns without noise. `reference` is the tensor that is compared; another engine, or another form
   /// of the model, may have computed it. If an identifier (an index, a class) changes, or a number becomes NaN or
   /// infinite or the reverse, the element has no finite deviation: its floor is infinite, so that it alone is never a
   /// difference. The number of changed identifiers is limited instead, and a real number beyond the finite deviations
-  /// of its slices is undecided (Difference::undecided). A draw in which `still` has other dimensions than `reference`
-  /// counts only if the noise changes the dimensions.
+  /// of its slices is undecided (Difference::undecided). A noisy run in which `still` has other dimensions than
+  /// `reference` counts only if the noise changes the dimensions.
   void add(const onnx::TensorData& reference, const onnx::TensorData& still, const onnx::TensorData& moved);
 
   [[nodiscard]] std::size_t runs() const { return runs_; }
   /// Returns whether rounding changes the dimensions, such as the number of boxes above a threshold.
   [[nodiscard]] bool has_other_dims() const { return has_other_dims_; }
-  /// Returns the range of sizes and the pairing of elements in the draws, if rounding changes only the size of one
+  /// Returns the range of sizes and the pairing of elements in the noisy runs, if rounding changes only the size of one
   /// axis; otherwise nothing.
   [[nodiscard]] std::optional<SelectionDifference> selection() const;
   /// Returns the floor of the element at a row-major position, an absolute difference. It is infinite if the element
-  /// became NaN, infinite or another identifier in a draw.
+  /// became NaN, infinite or another identifier in a noisy run.
   [[nodiscard]] double at(std::int64_t position) const;
-  /// Returns the floor of the element at a row-major position from the finite deviations only; 0 without draws.
+  /// Returns the floor of the element at a row-major position from the finite deviations only; 0 without noisy runs.
   [[nodiscard]] double finite_at(std::int64_t position) const { return deviations_ ? deviations_->at(position) : 0; }
-  /// Returns the largest number of elements that became another identifier in one draw. Which elements change is
+  /// Returns the largest number of elements that became another identifier in one noisy run. Which elements change is
   /// random, so a comparison limits only their number.
   [[nodiscard]] std::int64_t most_others() const { return most_others_; }
-  /// Returns the largest difference, in one draw, between the number of 8-bit integers that became larger and the
+  /// Returns the largest difference, in one noisy run, between the number of 8-bit integers that became larger and the
   /// number that became smaller.
   [[nodiscard]] std::int64_t most_shifted() const { return most_shifted_; }
-  /// Returns whether a draw returned `integer` at a position where the reference has another value.
+  /// Returns whether a noisy run returned `integer` at a position where the reference has another value.
   [[nodiscard]] bool has_given(std::int64_t position, double integer) const;
-  /// Returns the expected number of elements that would get a value in one more draw that they had in no draw before.
-  /// It is the number of values that an element had exactly once, summed over all elements, divided by the number of
-  /// runs, where the reference counts as a run (Good and Turing 1953).
+  /// Returns the expected number of elements that would get a value in one more noisy run that they had in no noisy run
+  /// before. It is the number of values that an element had exactly once, summed over all elements, divided by the
+  /// number of runs, where the reference counts as a run (Good and Turing 1953).
   [[nodiscard]] double expected_new() const;
-  /// Returns the largest finite deviation of all elements; 0 without draws.
+  /// Returns the largest finite deviation of all elements; 0 without noisy runs.
   [[nodiscard]] double largest() const { return deviations_ ? deviations_->whole() : 0; }
   /// Returns the largest finite deviation divided by the largest absolute number of the reference.
   [[nodiscard]] double share() const;
-  /// Returns whether an element became NaN, infinite or another identifier in at least one draw.
+  /// Returns whether an element became NaN, infinite or another identifier in at least one noisy run.
   [[nodiscard]] bool has_unlimited() const { return has_unlimited_; }
   /// Returns whether the floor is so large that a second engine must confirm it before it excuses a difference: an
   /// element moves by more than 1 % of the largest, more than 1 % of the elements become other identifiers, an element
@@ -93,9 +93,9 @@ class NoiseFloor {
   [[nodiscard]] bool says_little() const;
   /// Returns whether rounding alone changes the tensor so much that hardly any difference would be detected. This is
   /// the case if most real elements move by more than half of the range of zero and the reference (so that a change of
-  /// sign would pass), if one draw changes most integers, if another draw is expected to return too many new integers,
-  /// if the draws returned, for most elements, every integer that occurs in the tensor (a boolean that is true in one
-  /// draw and false in another), or if half of the elements of a selection have no partner.
+  /// sign would pass), if one noisy run changes most integers, if another noisy run is expected to return too many new
+  /// integers, if the noisy runs returned, for most elements, every integer that occurs in the tensor (a boolean that
+  /// is true in one noisy run and false in another), or if half of the elements of a selection have no partner.
   [[nodiscard]] bool allows_anything() const;
   /// Returns a description for reports, such as "the reference itself changes by up to 0.0023 (0.15 % of its largest
   /// value) where its arithmetic rounds differently (8 runs); 4 times that is allowed" or, for integers, "... 3
@@ -110,17 +110,17 @@ class NoiseFloor {
   Tolerance tolerance_;
   std::optional<SliceMaxima> deviations_;
   std::vector<bool> unlimited_;  ///< Whether an element became NaN, infinite or another integer, by position.
-  /// The values in draws that differ from the reference's, by row-major position. Integer tensors only.
+  /// The values in noisy runs that differ from the reference's, by row-major position. Integer tensors only.
   std::unordered_map<std::int64_t, std::vector<double>> others_;
   std::int64_t most_others_ = 0;
   std::int64_t most_shifted_ = 0;
-  std::set<double> integers_;  ///< Different integers in the reference and the draws, at most 32.
+  std::set<double> integers_;  ///< Different integers in the reference and the noisy runs, at most 32.
   double largest_reference_ = 0;
   double range_ = 0;  ///< Width of the range that 0 and the reference's elements span.
   bool has_other_dims_ = false;
   bool is_selection_ = false;  ///< Whether all changed dimensions so far differ only along `selection_.axis`.
   SelectionDifference selection_;
-  std::int64_t selection_elements_ = 0;  ///< Largest number of elements of the reference or a draw.
+  std::int64_t selection_elements_ = 0;  ///< Largest number of elements of the reference or a noisy run.
   bool has_unlimited_ = false;
   bool has_other_kind_ = false;  ///< Whether a real number became NaN or infinite.
   std::size_t runs_ = 0;

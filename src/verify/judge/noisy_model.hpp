@@ -18,12 +18,12 @@
 
 namespace graft::verify {
 
-/// Receives the outputs of a model without noise (`still`) and with the noise of one draw (`moved`), by name. The same
+/// Receives the outputs of a model without noise (`still`) and in one run with noise (`moved`), by name. The same
 /// compiled model computes both, so that a fault of the engine does not count as noise.
 using LookAtDraw = std::function<void(const runtime::TensorMap& still, const runtime::TensorMap& moved)>;
 
-/// Runs a model repeatedly with different rounding noise (draws). The model is compiled at the first run, because most
-/// comparisons need no noise floor.
+/// Runs a model repeatedly with different rounding noise ("noisy runs"). The model is compiled at the first run,
+/// because most comparisons need no noise floor.
 class NoisyModel {
  public:
   static constexpr std::size_t draws = 8;
@@ -33,8 +33,8 @@ class NoisyModel {
              F64Noise f64_noise = F64Noise::of_engine)
       : engine_(&engine.unchecked()), model_(&model), options_(std::move(options)), f64_noise_(f64_noise) {}
 
-  /// Calls `look` with the outputs of each of the `draws` draws. Draws with which the model does not run are skipped;
-  /// if it runs with none of them, `look` is not called.
+  /// Runs the model with noise as often as `draws` says, and calls `look` with the outputs of each run. Runs in which
+  /// the model fails are skipped; if it fails in all of them, `look` is not called.
   void run(const runtime::TensorMap& inputs, const LookAtDraw& look);
 
  private:
@@ -53,22 +53,22 @@ class NoisyModel {
 
 /// A tensor that exceeds its tolerance, so that the noise floor of the reference has to be measured.
 struct DoubtfulTensor {
-  std::string name;  ///< The name of the tensor among the outputs of the draws.
+  std::string name;  ///< The name of the tensor among the outputs of the noisy runs.
   const onnx::TensorData* reference;
   const onnx::TensorData* candidate;
   Tolerance tolerance;
   /// The difference by the tolerance alone. judge_by_noise() replaces it by the difference with the noise floor.
   Difference* difference;
   std::optional<NoiseFloor>* floor;  ///< Set to the measured floor; stays empty if the model does not run with noise.
-  /// Transposes a tensor of a draw to the order of `reference`. Empty if both have the same order.
+  /// Transposes a tensor of a noisy run to the order of `reference`. Empty if both have the same order.
   std::function<onnx::TensorData(const onnx::TensorData&)> arrange = {};
   /// Whether the tensor is f64. The first engine measures it with the rounding of f64, and the second engine with that
   /// of f32.
   bool is_of_f64 = false;
 };
 
-/// A function that runs the reference with noise in one engine and calls `look` for each draw, whose maps contain at
-/// least the listed tensors.
+/// A function that runs the reference with noise in one engine and calls `look` for each noisy run, whose maps contain
+/// at least the listed tensors.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
 /// Returns a function that runs `noisy` on `inputs`, or an empty function if `noisy` is empty. Both arguments must

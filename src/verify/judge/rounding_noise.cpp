@@ -349,8 +349,8 @@ class Normalizations {
     return y;
   }
 
-  /// Returns the result of a BatchNormalization written as x * factor + summand per channel, the form to which
-  /// exporters fold it. Returns null if the node cannot be replaced.
+  /// Returns the result of a BatchNormalization written as x * factor + summand per channel, as exporters fold it.
+  /// Returns null if the node cannot be replaced.
   Value* batch(const Node& node) {
     const auto rank = node.input(0)->rank();
     if (!rank || *rank < 2 || node.int_or("training_mode", 0) != 0) return nullptr;

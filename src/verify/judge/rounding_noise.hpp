@@ -45,8 +45,8 @@ struct NoisyGraph {
 /// occur only inside a function do not count.
 [[nodiscard]] bool depends_on_f64(const onnx::Value& value);
 
-/// Returns the factors of draw number `draw`, an f32 tensor for NoisyGraph::input: each is 1 plus or minus four
-/// epsilons of f32. All factors of draw 0 are 1.
+/// Returns the factors of noisy run number `draw`, an f32 tensor for NoisyGraph::input: each is 1 plus or minus four
+/// epsilons of f32. All factors of noisy run 0 are 1.
 [[nodiscard]] onnx::TensorData noise_factors(std::uint64_t draw);
 
 }  // namespace graft::verify

@@ -47,8 +47,8 @@ class PartialRuns {
   [[nodiscard]] runtime::TensorMap run(const onnx::Model& part, const runtime::TensorMap& inputs) const;
 
   /// Runs the part of the model that computes `outputs` (or, in the other overload, the extracted model `part`) with
-  /// rounding noise, and calls `look` for each draw. Does not call it if the engine cannot run the part with noise.
-  /// `f64_noise` selects the size of the noise in f64 tensors.
+  /// rounding noise, and calls `look` for each noisy run. Does not call it if the engine cannot run the part with
+  /// noise. `f64_noise` selects the size of the noise in f64 tensors.
   void run_noisy(const runtime::Engine& engine, const std::vector<const onnx::Value*>& outputs,
                  const runtime::TensorMap& inputs, const LookAtDraw& look,
                  F64Noise f64_noise = F64Noise::of_engine) const;
