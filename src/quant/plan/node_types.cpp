@@ -153,11 +153,11 @@ std::optional<std::string> constants_that_do_not_fit(const onnx::Node& node, con
 
 // ---- Nodes that work in any type
 
-/// The type that a value has or that a reader requires: f32, the narrow type, or either of them.
+/// The type that a value has or that a reader requires: f32, the narrow type (f16 or bf16), or either of them.
 enum class Side : std::uint8_t { f32, narrow, either };
 
 /// Returns the type in which a value is computed according to `plans`. Nodes in `from` whose type is still to be
-/// decided count as f32. If `typed_io` is true, inputs of the network have the narrow type.
+/// decided count as f32. If `typed_io` is true, inputs of the network have the narrow type (f16 or bf16).
 Side source_of(const NodePlans& plans, bool typed_io, const onnx::Value& value,
                const std::set<const onnx::Node*>& from) {
   if (value.constant()) return Side::either;
@@ -177,7 +177,8 @@ Side wanted_by(const NodePlans& plans, const onnx::Use& use) {
   return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
 }
 
-/// Returns whether a flexible node needs fewer Casts in f32 than in the narrow type, given that its inputs are f32.
+/// Returns whether a flexible node needs fewer Casts in f32 than in the narrow type (f16 or bf16), given that its
+/// inputs are f32.
 bool is_wanted_in_f32(const NodePlans& plans, bool typed_io, const onnx::Node& node, const NodePlan& plan) {
   bool narrow = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

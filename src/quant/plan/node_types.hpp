@@ -41,7 +41,7 @@ using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 /// narrow type (f16 or bf16), otherwise f32.
 void settle_flexible_nodes(NodePlans& plans, const std::vector<onnx::Node*>& nodes, bool typed_io);
 
-/// A constant converted to the narrow type, and an element that the type cannot represent.
+/// A constant converted to the narrow type (f16 or bf16), and an element that the type cannot represent.
 struct ConstantFit {
   double beyond = 0;     ///< An element beyond the range of the type; 0 if all elements are within it.
   double vanishing = 0;  ///< An element that becomes 0 in the type, if all elements become 0; otherwise 0.

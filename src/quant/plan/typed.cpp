@@ -64,7 +64,7 @@ class Typing {
     return std::move(result_);
   }
 
-  /// Returns the nodes that TypedOptions::refusal refused in the narrow type, with the reasons.
+  /// Returns the nodes that TypedOptions::refusal refused in the narrow type (f16 or bf16), with the reasons.
   [[nodiscard]] const RefusedNodes& refused() const { return refused_; }
 
  private:

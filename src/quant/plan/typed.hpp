@@ -47,11 +47,11 @@ using NodeRefusal = std::function<std::optional<std::string>(const onnx::Node&)>
 struct TypedOptions {
   report::Precision precision = report::Precision::f16;
   bool typed_io = false;  ///< Whether the inputs and outputs of the model are converted as well.
-  /// Whether nodes whose results a QuantizeLinear reads may be converted to the narrow type. Every int8 node must then
-  /// be in `kept`.
+  /// Whether nodes whose results a QuantizeLinear reads may be converted to the narrow type (f16 or bf16). Every int8
+  /// node must then be in `kept`.
   bool narrow_before_int8 = false;
   std::map<std::string, std::string, std::less<>> kept;  ///< Maps the key_of a node to keep in f32 to the reason.
-  /// Keeps a node in f32 if this function refuses it in the narrow type but not in f32. May be empty.
+  /// Keeps a node in f32 if this function refuses it in the narrow type (f16 or bf16) but not in f32. May be empty.
   NodeRefusal refusal = {};
 };
 

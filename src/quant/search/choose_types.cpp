@@ -40,10 +40,10 @@ KeptNodes requested_nodes(const onnx::Model& prepared, const ChooseOptions& opti
   return kept;
 }
 
-/// Decides whether the tensors in `masks`, whose large negative numbers become minus infinity in the narrow type, stay
-/// in f32. They do only if an output misses the limit `wanted_db` (as it does if a whole row is masked) and keeping all
-/// of them in f32 improves the outputs. In that case updates `choice`, and returns no notes. Otherwise returns one note
-/// for each mask that is converted.
+/// Decides whether the tensors in `masks`, whose large negative numbers become minus infinity in the narrow type (f16
+/// or bf16), stay in f32. They do only if an output misses the limit `wanted_db` (as it does if a whole row is masked)
+/// and keeping all of them in f32 improves the outputs. In that case updates `choice`, and returns no notes. Otherwise
+/// returns one note for each mask that is converted.
 std::vector<std::string> decide_masks(TypeTrials& trials, const std::vector<MaskTensor>& masks, double wanted_db,
                                       Choice& choice) {
   if (masks.empty()) return {};
@@ -107,7 +107,7 @@ bool improve_by(TypeTrials& trials, const std::vector<NodeLoss>& losing, std::si
 
 /// Keeps further nodes in f32 if that improves the outputs, updates `choice`, and returns whether it did. First tries
 /// the nodes that lose at least 3 dB each, then all nodes that lose at least 0.1 dB, as in a long chain. The second set
-/// is accepted only if the outputs then meet the limit and at least one node remains in the narrow type.
+/// is accepted only if the outputs then meet the limit and at least one node remains in the narrow type (f16 or bf16).
 bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_db, Choice& choice) {
   constexpr std::size_t furthest = 3;
   constexpr double anything = 0.1;  // decibels
@@ -130,8 +130,8 @@ bool improve(TypeTrials& trials, const MeasuredTensors& measured, double wanted_
   return leaves_some;
 }
 
-/// Changes nodes that `choice` keeps in f32 because of their loss back to the narrow type, as long as the outputs meet
-/// the limit `wanted_db`. Tries half of the nodes at a time first, then smaller groups.
+/// Changes nodes that `choice` keeps in f32 because of their loss back to the narrow type (f16 or bf16), as long as the
+/// outputs meet the limit `wanted_db`. Tries half of the nodes at a time first, then smaller groups.
 void give_back(TypeTrials& trials, double wanted_db, Choice& choice) {
   std::vector<std::string> keys;
   for (const auto& [key, node] : choice.kept) {

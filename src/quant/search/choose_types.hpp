@@ -69,19 +69,20 @@ struct ChosenTypes {
   bool met = false;
   std::size_t trials = 0;  ///< The number of typed models that were run.
 
-  /// Returns the nodes that are kept in f32 although they support the narrow type.
+  /// Returns the nodes that are kept in f32 although they support the narrow type (f16 or bf16).
   [[nodiscard]] std::vector<const ChosenNode*> kept() const;
   /// Returns, for the report, the type of each node and the reason for it. `precision` is the type for which the nodes
   /// were chosen.
   [[nodiscard]] std::vector<report::QuantizedNode> reported_nodes(report::Precision precision) const;
 };
 
-/// Chooses for each node f32 or the narrow type, and returns the typed model with the reasons. Runs the f32 network and
-/// measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be rounded, or whose
-/// internal sums exceed the range. If the outputs then miss the limit, also keeps the nodes that lose most accuracy,
-/// until the outputs meet the limit or keeping more nodes does not help; finally changes those of them back that need
-/// not be in f32. Each decision is judged by running the typed model on all data, with its tensors rounded where they
-/// are computed; the worst run decides. Throws Error for a pattern that matches nothing, and if the model does not run.
+/// Chooses for each node f32 or the narrow type (f16 or bf16), and returns the typed model with the reasons. Runs the
+/// f32 network and measures every tensor. Keeps in f32 the nodes that would overflow, whose integers would be rounded,
+/// or whose internal sums exceed the range. If the outputs then miss the limit, also keeps the nodes that lose most
+/// accuracy, until the outputs meet the limit or keeping more nodes does not help; finally changes those of them back
+/// that need not be in f32. Each decision is judged by running the typed model on all data, with its tensors rounded
+/// where they are computed; the worst run decides. Throws Error for a pattern that matches nothing, and if the model
+/// does not run.
 [[nodiscard]] ChosenTypes choose_types(const runtime::Engine& engine, const onnx::Model& model,
                                        const ChooseOptions& options);
 

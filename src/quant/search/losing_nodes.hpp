@@ -12,8 +12,8 @@ namespace graft::quant {
 /// The loss in dB from which a node is among the first that are tried in f32.
 inline constexpr double worth_looking_at = 3;
 
-/// A node and its loss of accuracy in the narrow type, in dB: the lowest signal-to-noise ratio of its inputs minus that
-/// of its output.
+/// A node and its loss of accuracy in the narrow type (f16 or bf16), in dB: the lowest signal-to-noise ratio of its
+/// inputs minus that of its output.
 struct NodeLoss {
   const onnx::Node* node;
   double lost_db;
@@ -21,7 +21,7 @@ struct NodeLoss {
 };
 
 /// Returns nodes with their losses, sorted with the largest loss first. Runs the model with the nodes `kept` in f32 and
-/// the others in the narrow type.
+/// the others in the narrow type (f16 or bf16).
 [[nodiscard]] std::vector<NodeLoss> find_losses(TypeTrials& trials, const MeasuredTensors& measured,
                                                 const KeptNodes& kept);
 

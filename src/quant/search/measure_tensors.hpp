@@ -27,7 +27,7 @@ struct MeasuredTensors {
 /// sums of nodes that are not in `kept` are measured too.
 [[nodiscard]] MeasuredTensors measure_tensors(TypeTrials& trials, const KeptNodes& kept);
 
-/// A tensor with large negative numbers (a mask) that become minus infinity in the narrow type.
+/// A tensor with large negative numbers (a mask) that become minus infinity in the narrow type (f16 or bf16).
 struct MaskTensor {
   const onnx::Value* value;
   std::string what;  ///< A description of the range: "reaches -1e9, and the largest value of f16 is 65504".

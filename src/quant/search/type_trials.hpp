@@ -57,8 +57,8 @@ class TypeTrials {
   [[nodiscard]] bool is_random(const onnx::Node& node) const;
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const;
-  /// Runs the network with the nodes `kept` in f32 and the others in the narrow type, and returns the error figures of
-  /// each output in its worst run.
+  /// Runs the network with the nodes `kept` in f32 and the others in the narrow type (f16 or bf16), and returns the
+  /// error figures of each output in its worst run.
   [[nodiscard]] std::vector<verify::OutputFigures> try_types(const KeptNodes& kept);
   /// Runs the network with the nodes `kept` in f32, and returns the signal-to-noise ratio, in dB, of each of its
   /// tensors in the worst run. It is minus infinity if elements that are finite in the f32 network are not finite.
