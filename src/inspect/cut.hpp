@@ -9,9 +9,9 @@
 
 namespace graft::inspect {
 
-/// The division of a network into one half for TensorRT and one for the host. Constants, and nodes that compute only
-/// from constants and from the shapes of the network's inputs, are in neither list of nodes: each half that needs them
-/// gets a copy.
+/// The division of a network into one half for TensorRT and one for the host. Neither list of nodes contains constants,
+/// and nodes that compute only from constants and from the shapes of the network's inputs, because each half that needs
+/// them gets a copy.
 struct Cut {
   bool tensorrt_is_first = true;
   std::vector<const onnx::Node*> tensorrt;  ///< The nodes for TensorRT, in topological order like the other lists.

@@ -86,8 +86,8 @@ struct TypedModel {
 };
 
 /// Returns a copy of the model for make_typed: inputs with a default become constants, calls of functions that are not
-/// Graft's are inlined, the opset is 17 or the lowest later one that supports the type, and types are inferred.
-/// key_of() of its nodes stays valid in the result of make_typed.
+/// Graft's are inlined, the opset is 17 or the lowest later one that supports the type of `precision`, and types are
+/// inferred. key_of() of its nodes stays valid in the result of make_typed.
 [[nodiscard]] onnx::Model prepare_for_types(const onnx::Model& model, report::Precision precision);
 
 /// Returns a note that names the nodes in f64, which are not converted, and says what to do about them, or nothing if

@@ -87,7 +87,7 @@ struct VerifyOptions {
   /// done and the total number.
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
 
-  /// Returns whether the caller gave the inputs.
+  /// Returns whether the caller set the inputs of the runs, in `data` or `data_set`.
   [[nodiscard]] bool has_data() const { return !data.empty() || data_set.count != 0; }
   /// Returns the number of runs with the caller's inputs.
   [[nodiscard]] std::size_t run_count() const {

@@ -458,9 +458,9 @@ class Noise {
     return known;
   }
 
-  /// Returns `value` multiplied by noise factors. If `keeps`, small integers get no noise. `terms` is the tensor that a
-  /// reduction summed to `value`, or null: the rounding error of a sum grows with the square root of the number of its
-  /// terms.
+  /// Returns `value` multiplied by noise factors. If `keeps`, small integers get no noise. If a reduction computed
+  /// `value`, `terms` is the tensor that it summed, because the rounding error of a sum grows with the square root of
+  /// the number of its terms; otherwise `terms` is null.
   Value* moved_value(Graph& graph, Value& value, bool keeps, Value* terms) {
     const ElementType type = *value.type;
     const auto op = [&](std::string_view name, std::vector<Value*> inputs) {

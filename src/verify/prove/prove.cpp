@@ -753,9 +753,9 @@ class Proof {
     }
   }
 
-  /// Replaces `difference` by the exact one, so that the proof fails, if more than an eighth of at least 32 8-bit
-  /// integers differ by a step. Different rounding changes only values close to the middle between two steps, which are
-  /// rare.
+  /// Compares 8-bit integers that result from rounding. If more than an eighth of at least 32 of them differ by a step,
+  /// replaces `difference` by that of an exact comparison, so that the proof fails. Different rounding changes only
+  /// values close to the middle between two steps, which are rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;
     constexpr std::int64_t share = 8;
