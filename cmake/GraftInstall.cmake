@@ -31,6 +31,10 @@ endif()
 install(TARGETS graft_toolkit EXPORT graftToolkitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}" COMPONENT package)
 
+# The program finds libgraft.so from its own folder: in an installation, and in the build and a wheel, where both are in bin
+# and lib.
+file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${up};$ORIGIN/../lib" BUILD_WITH_INSTALL_RPATH ON)
 foreach(target graft graft_c graft_plugins graft_stand_ins graft_onnx_names)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
