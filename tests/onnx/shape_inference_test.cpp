@@ -44,6 +44,20 @@ TEST(ShapeInference, OperatorsOfStringsAndBits) {
   EXPECT_EQ(inferred({n, 3}, "s = Cast<to=8>(x)\ny = RegexFullMatch<pattern=\"a\">(s)", 20), "bool[n, 3]");
 }
 
+/// PyTorch writes such nodes for the amounts by which it pads to a size.
+TEST(ShapeInference, FollowsTablesOfSizes) {
+  const std::string padded =
+      "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nten = Constant<value=int64([10])>()\n"
+      "size = Gather(s, zero)\nmissing = Sub(ten, size)\nlist = Concat<axis=0>(zero, zero, zero, missing)\n"
+      "pairs_shape = Constant<value_ints=[-1, 2]>()\npairs = Reshape(list, pairs_shape)\n"
+      "minus = Constant<value_ints=[-1]>()\nfar = Constant<value_ints=[-9]>()\n"
+      "reversed = Slice(pairs, minus, far, zero, minus)\n";
+  const std::string all = "flat = Reshape(order, minus)\ny = Pad(x, flat)";
+  EXPECT_EQ(inferred({n, 4}, padded + "order = Transpose<perm=[1, 0]>(reversed)\n" + all), "f32[(n + (10 - n)), 4]");
+  EXPECT_EQ(inferred({n, 4}, padded + "order = Identity(reversed)\n" + all), "f32[n, (4 + (10 - n))]");
+  EXPECT_EQ(inferred({n, 4}, padded + "order = Transpose<perm=[0, 1]>(pairs)\n" + all), "f32[n, (4 + (10 - n))]");
+}
+
 TEST(ShapeInference, FollowsShapesThatAreComputed) {
   EXPECT_EQ(inferred({n, 4, h},
                      "s = Shape(x)\nzero = Constant<value_ints=[0]>()\nfirst = Gather(s, zero)\nrest = "

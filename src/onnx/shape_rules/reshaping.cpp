@@ -120,6 +120,26 @@ void unsqueeze(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
+/// Sets the elements of a transposed matrix.
+void transpose_contents(NodeTypes& t) {
+  const auto contents = t.contents(0);
+  const Shape& x = *t.shape(0);
+  const auto order = t.node().ints("perm");
+  if (!contents || x.size() != 2 || !x[0].is_constant() || !x[1].is_constant()) return;
+  const auto rows = static_cast<std::size_t>(x[0].value());
+  const auto columns = static_cast<std::size_t>(x[1].value());
+  if (contents->size() != rows * columns) return;
+  if (order && (*order)[0] == 0) {
+    t.set_contents(0, *contents);
+    return;
+  }
+  Contents result;
+  for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t row = 0; row < rows; ++row) result.push_back((*contents)[row * columns + column]);
+  }
+  t.set_contents(0, std::move(result));
+}
+
 void transpose(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const Shape* x = t.shape(0);
@@ -138,6 +158,7 @@ void transpose(NodeTypes& t) {
       result[i] = (*x)[axis];
     }
   }
+  transpose_contents(t);
   t.set_shape(0, std::move(result));
 }
 

@@ -95,6 +95,44 @@ std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_
   return {std::clamp<std::int64_t>(wrap(start), 0, high), std::clamp(wrap(end), low, high)};
 }
 
+/// The part of an axis that a slice selects.
+struct Cut {
+  std::size_t axis = 0;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::int64_t step = 1;
+};
+using Cuts = std::vector<Cut>;
+
+/// Returns the elements that a slice selects, or nothing if they or a size are unknown.
+std::optional<Contents> cut_contents(const NodeTypes& t, const Cuts& cuts) {
+  const auto contents = t.contents(0);
+  const Shape& x = *t.shape(0);
+  if (!contents) return std::nullopt;
+  // The indices of the selected elements, one axis after the other.
+  std::vector<std::int64_t> selected{0};
+  for (std::size_t axis = 0; axis < x.size(); ++axis) {
+    const Dim size = x.size() == 1 ? Dim(static_cast<std::int64_t>(contents->size())) : x[axis];
+    if (!size.is_constant()) return std::nullopt;
+    const std::int64_t n = size.value();
+    const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](const Cut& each) { return each.axis == axis; });
+    const Cut part = cut == cuts.end() ? Cut{axis, 0, n, 1} : *cut;
+    if (part.step < -n || part.step > n) return std::nullopt;
+    const auto [from, to] = slice_ends(part.start, part.end, part.step, n);
+    std::vector<std::int64_t> next;
+    for (const std::int64_t before : selected) {
+      for (std::int64_t i = from; part.step > 0 ? i < to : i > to; i += part.step) next.push_back(before * n + i);
+    }
+    selected = std::move(next);
+  }
+  Contents result;
+  for (const std::int64_t index : selected) {
+    if (index >= static_cast<std::int64_t>(contents->size())) return std::nullopt;
+    result.push_back((*contents)[static_cast<std::size_t>(index)]);
+  }
+  return result;
+}
+
 void slice(NodeTypes& t) {
   t.set_type(0, t.type(0));
   const Shape* x = t.shape(0);
@@ -154,17 +192,12 @@ void slice(NodeTypes& t) {
       result[axis] = unknown_dim();
     }
   }
-  const auto contents = t.contents(0);
-  if (contents && x->size() == 1 && starts->size() == 1 && ends) {
-    const auto n = static_cast<std::int64_t>(contents->size());
-    const std::int64_t step = (*steps)[0];
-    Contents part;
-    const auto [from, to] = slice_ends((*starts)[0], (*ends)[0], step, n);
-    if (step >= -n && step <= n) {
-      for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step)
-        part.push_back((*contents)[static_cast<std::size_t>(i)]);
-      t.set_contents(0, std::move(part));
+  if (ends) {
+    Cuts cuts;
+    for (std::size_t i = 0; i < starts->size(); ++i) {
+      cuts.push_back({t.axis((*axes)[i], x->size()), (*starts)[i], (*ends)[i], (*steps)[i]});
     }
+    if (auto part = cut_contents(t, cuts)) t.set_contents(0, *std::move(part));
   }
   t.set_shape(0, std::move(result));
 }

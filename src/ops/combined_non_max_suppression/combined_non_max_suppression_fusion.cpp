@@ -1,0 +1,88 @@
+// Pass fuse_combined_non_max_suppression fuses a suppression with the nodes around it whose results have a fixed number
+// of places:
+//
+//   n = NonZero(score > 0.25)                        count, place = CombinedNonMaxSuppression<score_threshold=0.25,
+//   b, s = Gather(box, n), Gather(score, n)                             max_output_boxes=300>(box, score)
+//   keep = NonMaxSuppression(b, s)[:300]             y = Where(0 .. 299 < count, Gather(box, place), 0)
+//   y = Pad(Gather(b, keep), 300 - keep.size)
+//
+// Every tensor between NonZero and Pad has a size that depends on data, which TensorRT supports in few layers, and
+// TensorRT-RTX only after a plugin. Ultralytics writes such nodes with nms=True, and tf2onnx for
+// tf.image.non_max_suppression_padded. The boxes that are compared are bitwise the same: nodes that compute each box
+// alone are copied, once for all boxes and once for all places. A result without a fixed number of places keeps
+// NonMaxSuppression (decision 0052).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graft/operator/registry.hpp"
+#include "ops/combined_non_max_suppression/fusion/suppression_tail.hpp"
+#include "passes/fuse.hpp"
+#include "passes/operator_fusion.hpp"
+
+namespace graft::passes {
+namespace {
+
+using suppression::SuppressionTail;
+
+std::shared_ptr<Operator> make_suppression(const SuppressionTail& tail) {
+  std::shared_ptr<Operator> op = find_operator("CombinedNonMaxSuppression")->create();
+  const std::vector<NamedAttribute> attributes{
+      {"score_threshold", tail.score_threshold},
+      {"iou_threshold", tail.iou_threshold},
+      {"max_output_boxes", tail.places},
+      {"max_output_boxes_per_class", tail.most < tail.places ? tail.most : std::int64_t{-1}},
+      {"top_k", std::int64_t{0}},
+      {"box_coding", std::int64_t{tail.is_center}}};
+  return op->set(attributes).ok() ? op : nullptr;
+}
+
+/// Returns the first reader of the selected boxes, or the node itself. Near misses of the node are dropped if another
+/// pass replaces its limit.
+onnx::Node* reader_of(onnx::Node& node) {
+  const onnx::Value* selected = node.output();
+  return selected == nullptr || selected->uses.empty() ? &node : selected->uses.front().node;
+}
+
+void fuse_combined_non_max_suppression(Rewriter& rewriter) {
+  for (onnx::Graph* graph : rewriter.graphs()) {
+    for (onnx::Node* node : graph->nodes()) {
+      if (!node->is("NonMaxSuppression") || graph != &rewriter.model().graph()) continue;
+      std::string why_not;
+      std::size_t matched = 0;
+      const auto tail = suppression::read_tail(rewriter.model(), *node, why_not, matched);
+      const std::shared_ptr<Operator> op = tail ? make_suppression(*tail) : nullptr;
+      if (op == nullptr) {
+        constexpr std::size_t least_nodes = 4;  // NonMaxSuppression, the column of boxes, a Gather and the padding
+        rewriter.near_miss("CombinedNonMaxSuppression",
+                           {.node = reader_of(*node),
+                            .matched_nodes = matched,
+                            .pattern_nodes = std::max(matched + 1, least_nodes),
+                            .reason = fmt::format("{}: {}", onnx::describe(*node), why_not)});
+        continue;
+      }
+      if (!is_wanted(rewriter, *op, *node->input(0), *tail->outputs.front(), 2)) continue;
+      rewriter.apply(
+          {.nodes = tail->nodes,
+           .inputs = tail->inputs,
+           .outputs = tail->outputs,
+           .replacement = to_text(*op),
+           .reason = fmt::format("the boxes that {} selects fill {} places", onnx::describe(*node), tail->places),
+           .by_definition = "",
+           .edit = [tail = *tail, op](onnx::Graph& copy) { replace_tail(copy, tail, *op); }});
+    }
+  }
+}
+
+}  // namespace
+
+extern const OperatorFusion combined_non_max_suppression_fusion{
+    .pass = {
+        "fuse_combined_non_max_suppression",
+        "suppressions whose results have a fixed number of places; runs while the nodes around them are ONNX nodes",
+        fuse_combined_non_max_suppression}};
+
+}  // namespace graft::passes
