@@ -342,5 +342,6 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_reorg(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_flatten_concat(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_plugin_crop_and_resize(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_detection_output(Site& site);
 
 }  // namespace graft::passes

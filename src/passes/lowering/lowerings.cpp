@@ -301,6 +301,10 @@ constexpr std::array all_lowerings = {
               lower_plugin_crop_and_resize),
     of_plugin("CropAndResizeDynamic", "GridSample, and 0 outside the image", "images of fixed size",
               lower_plugin_crop_and_resize),
+    of_plugin("NMSDynamic_TRT", "decoded boxes, and CombinedNonMaxSuppression", "inputs of rank 4; f32 or f16",
+              lower_detection_output),
+    of_plugin("NMS_TRT", "decoded boxes, and CombinedNonMaxSuppression", "inputs of rank 4; f32 or f16",
+              lower_detection_output),
 };
 
 constexpr std::array grid_sample_guards = {
@@ -417,7 +421,7 @@ std::string refused_form(const Lowering& lowering) {
 
 std::string reason_of_lowering(const Lowering& lowering) {
   if (lowering.domain == any_domain) {
-    return fmt::format("{} is a plugin of another library, and layers of TensorRT compute the same", lowering.op_type);
+    return fmt::format("{} is a plugin of another library, and other nodes compute the same", lowering.op_type);
   }
   if (!lowering.domain.empty()) {
     return fmt::format("TensorRT refuses {} of {}::{}", lowering.refused, lowering.domain, lowering.op_type);

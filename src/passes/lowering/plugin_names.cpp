@@ -4,6 +4,9 @@
 //   grid_sampler<interpolation_mode=1>(x, grid)   becomes   GridSample<mode="nearest">(x, grid)
 //   Reorg_TRT<stride=2>(x)                        becomes   Reshape, SpaceToDepth<blocksize=2>, Reshape
 //   MMCVRoiAlign(x, rois)                         becomes   RoiAlign(x, rois[:, 1:], rois[:, 0])
+//   NMSDynamic_TRT(location, prior, score)        becomes   Mul, Add ... (decoded boxes), BatchedNMSDynamic_TRT, Concat
+//
+// The last one is a plugin too; the pass lower_drop_ins replaces it by CombinedNonMaxSuppression.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -456,6 +459,139 @@ std::optional<Replacement> lower_plugin_crop_and_resize(Site& site) {
   result.line(fmt::format("visible = Unsqueeze(valid, {})", result.ints("of_channels", {2})));
   result.give("y0", site.type(0), fmt::format("Where(visible, turned, {})", result.number("outside", 0)));
   result.summary = "GridSample, and 0 outside the image";
+  return result;
+}
+
+namespace {
+
+/// The fields of NMS_TRT and NMSDynamic_TRT that a network must have, because NVIDIA documents no defaults.
+constexpr std::array detection_integers{"backgroundLabelId", "numClasses", "topK", "keepTopK"};
+constexpr std::array detection_numbers{"confidenceThreshold", "nmsThreshold"};
+
+/// The values of codeType.
+enum DetectionCode : std::uint8_t { corner, center_size, corner_size, tf_center };
+
+/// Writes lines that compute `boxes` (N,boxes,classes or 1,4), the corners of the boxes that `offsets` encodes relative
+/// to `prior` (N,boxes,1,4).
+void decode_detections(Replacement& result, std::int64_t code) {
+  const std::string halves = result.ints("halves", {2, 2});
+  std::string offsets = "offsets";
+  if (code == tf_center) {  // y, x, height, width
+    result.line(fmt::format("in_order = Gather<axis=3>(offsets, {})", result.ints("order", {1, 0, 3, 2})));
+    offsets = "in_order";
+  }
+  result.line(fmt::format("first, second = Split<axis=3>({}, {})", offsets, halves));
+  result.line(fmt::format("low, high = Split<axis=3>(prior, {})", halves));
+  if (code == corner) {
+    result.line("from = Add(low, first)");
+    result.line("to = Add(high, second)");
+  } else {
+    result.line("size = Sub(high, low)");
+    if (code == corner_size) {
+      result.line("moved_low = Mul(first, size)");
+      result.line("moved_high = Mul(second, size)");
+      result.line("from = Add(low, moved_low)");
+      result.line("to = Add(high, moved_high)");
+    } else {
+      result.line("half32 = Constant<value_float=0.5>()");
+      result.line("half = CastLike(half32, size)");
+      result.line("both = Add(low, high)");
+      result.line("middle = Mul(both, half)");
+      result.line("moved = Mul(first, size)");
+      result.line("center = Add(moved, middle)");
+      result.line("growth = Exp(second)");
+      result.line("extent = Mul(growth, size)");
+      result.line("reach = Mul(extent, half)");
+      result.line("from = Sub(center, reach)");
+      result.line("to = Add(center, reach)");
+    }
+  }
+  result.line("boxes = Concat<axis=3>(from, to)");
+}
+
+}  // namespace
+
+std::optional<Replacement> lower_detection_output(Site& site) {
+  if (!has_inputs(site, 3)) return std::nullopt;
+  const onnx::Node& node = site.node();
+  if (!site.is_real(0)) return site.no_type(0);
+  for (const char* field : detection_integers) {
+    if (node.attribute(field) == nullptr) return site.no(fmt::format("`{}` is required and missing", field));
+  }
+  for (const char* field : detection_numbers) {
+    if (node.attribute(field) == nullptr) return site.no(fmt::format("`{}` is required and missing", field));
+  }
+  const std::int64_t classes = node.int_or("numClasses", 0);
+  const std::int64_t code = node.int_or("codeType", tf_center);
+  const auto order = node.ints("inputOrder").value_or(std::vector<std::int64_t>{0, 2, 1});
+  if (classes < 1) return site.no(fmt::format("numClasses is {}; it must be at least 1", classes));
+  if (code < corner || code > tf_center) return site.no(fmt::format("codeType is {}; it must be 0, 1, 2 or 3", code));
+  constexpr std::array<std::int64_t, 3> inputs{0, 1, 2};
+  if (!std::is_permutation(order.begin(), order.end(), inputs.begin(), inputs.end())) {
+    return site.no(fmt::format("inputOrder is [{}]; it must contain 0, 1 and 2", fmt::join(order, ", ")));
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!has_rank(site, i, 4)) return site.no(fmt::format("input {} has not the rank 4, or its rank is unknown", i));
+  }
+  const auto prior_input = static_cast<std::size_t>(order[2]);
+  if (site.size(prior_input, 1).value_or(2) != 2) {
+    return site.no(
+        fmt::format("input {}, the prior boxes according to inputOrder, has the shape {}; it must be "
+                    "N,2,boxes * 4,1",
+                    prior_input, to_string(*site.shape(prior_input))));
+  }
+  const bool shares_location = node.int_or("shareLocation", 1) != 0;
+  const bool is_normalized = node.int_or("isNormalized", 1) != 0;
+
+  Replacement result;
+  std::string given_prior = fmt::format("x{}", order[2]);
+  // A plugin without a dynamic batch has the same prior boxes for all items.
+  if (node.op_type == "NMS_TRT" && node.int_or("isBatchAgnostic", 1) != 0) {
+    result.line(fmt::format("first_prior = Slice({}, {}, {}, {})", given_prior, result.ints("begin", {0}),
+                            result.ints("end", {1}), result.ints("items_axis", {0})));
+    given_prior = "first_prior";
+  }
+  result.line(fmt::format("priors = Reshape({}, {})", given_prior, result.ints("prior_shape", {0, 2, -1, 1, 4})));
+  result.line("prior_part, variance_part = Split<axis=1>(priors)");
+  const std::string axis_1 = result.ints("axis_1", {1});
+  result.line(fmt::format("prior = Squeeze(prior_part, {})", axis_1));
+  result.line(fmt::format("location = Reshape(x{}, {})", order[0],
+                          result.ints("location_shape", {0, -1, shares_location ? 1 : classes, 4})));
+  if (node.int_or("varianceEncodedInTarget", 0) != 0) {
+    result.line("offsets = Identity(location)");
+  } else {
+    result.line(fmt::format("variance = Squeeze(variance_part, {})", axis_1));
+    result.line("offsets = Mul(location, variance)");
+  }
+  decode_detections(result, code);
+  result.line(fmt::format("logits = Reshape(x{}, {})", order[1], result.ints("score_shape", {0, -1, classes})));
+  result.line(fmt::format("scores = {}(logits)", node.int_or("confSigmoid", 0) != 0 ? "Sigmoid" : "Identity"));
+  result.line(fmt::format(
+      "count, found_boxes, found_scores, found_classes = BatchedNMSDynamic_TRT<shareLocation={}, backgroundLabelId={}, "
+      "numClasses={}, topK={}, keepTopK={}, scoreThreshold={}, iouThreshold={}, isNormalized={}, clipBoxes=1>(boxes, "
+      "scores)",
+      shares_location ? 1 : 0, node.int_or("backgroundLabelId", -1), classes, node.int_or("topK", 0),
+      node.int_or("keepTopK", 0), real_text(node.float_or("confidenceThreshold", 0)),
+      real_text(node.float_or("nmsThreshold", 0)), is_normalized ? 1 : 0));
+  const std::string axis_2 = result.ints("axis_2", {2});
+  result.line(fmt::format("score_column = Unsqueeze(found_scores, {})", axis_2));
+  result.line(fmt::format("class_column = Unsqueeze(found_classes, {})", axis_2));
+  result.line("column_shape = Shape(score_column)");
+  result.line("items = Shape<start=0, end=1>(score_column)");
+  result.line(fmt::format("item_count = Squeeze(items, {})", result.ints("axis_0", {0})));
+  result.line(fmt::format("numbers = Range({}, item_count, {})", result.integer("zero", 0), result.integer("one", 1)));
+  result.line(fmt::format("number_column = Reshape(numbers, {})", result.ints("number_shape", {-1, 1, 1})));
+  result.line("typed_numbers = CastLike(number_column, score_column)");
+  result.line("item_column = Expand(typed_numbers, column_shape)");
+  result.line("rows = Concat<axis=2>(item_column, class_column, score_column, found_boxes)");
+  result.line(fmt::format("y0 = Unsqueeze(rows, {})", axis_1));
+  if (site.is_used(1)) {
+    // The plugin declares its integers as f32; a file may declare both.
+    const auto declared = node.output(1)->type.value_or(onnx::ElementType::i32);
+    result.line(fmt::format("whole = Reshape(count, {})", result.ints("count_shape", {-1, 1, 1, 1})));
+    result.line(fmt::format("y1 = Cast<to={}>(whole)", static_cast<std::int64_t>(declared)));
+  }
+  result.summary = "decoded boxes, and BatchedNMSDynamic_TRT";
   return result;
 }
 
