@@ -331,7 +331,15 @@ def test_without_plugins_the_nodes_stay(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("torch_one_picture", 1), ("torch_two_pictures", 2), ("torch_all_classes", 1), ("tf2onnx_padded", 1)],
+    [
+        ("torch_one_picture", 1),
+        ("torch_two_pictures", 2),
+        ("torch_all_classes", 1),
+        ("tf2onnx_padded", 1),
+        ("tf2onnx_combined", 1),
+        ("tf2onnx_combined_few", 1),
+        ("tf2onnx_combined_per_class", 1),
+    ],
 )
 def test_exports_are_fused(name, count):
     """The results are those of PyTorch and TensorFlow."""
@@ -343,3 +351,64 @@ def test_exports_are_fused(name, count):
     given = {key.removeprefix("in:"): array for key, array in arrays.items() if key.startswith("in:")}
     for output, found in zip(after.graph.output, run(after, given), strict=True):
         np.testing.assert_array_equal(found, arrays[f"out:{output.name}"])
+
+
+def node_of(model, op_type):
+    return next(node for node in model.graph.node if node.op_type == op_type)
+
+
+def with_negative_threshold(model):
+    name = node_of(model, "NonMaxSuppression").input[4]
+    (tensor,) = [tensor for tensor in model.graph.initializer if tensor.name == name]
+    tensor.CopyFrom(onnx.numpy_helper.from_array(np.array(-0.5, np.float32), name))
+
+
+def with_rows_as_output(model):
+    name = node_of(model, "GatherND").output[0]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows"]))
+
+
+def with_attribute(op_type, name, value):
+    def change(model):
+        attributes = node_of(model, op_type).attribute
+        kept = [attribute for attribute in attributes if attribute.name != name]
+        del attributes[:]
+        attributes.extend([*kept, onnx.helper.make_attribute(name, value)])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (with_negative_threshold, "score_threshold is -0.5; it must be at least 0"),
+        (with_rows_as_output, "is an output of the graph"),
+        (with_attribute("TopK", "largest", 0), "only the scores of one item and one class are fused"),
+        (with_attribute("CumSum", "reverse", 1), "only the scores of one item and one class are fused"),
+        (with_attribute("NonMaxSuppression", "center_point_box", 1), "boxes are centers and sizes"),
+    ],
+)
+def test_other_networks_of_several_classes_are_left_alone(tmp_path, change, words):
+    model = onnx.load(TAILS / "tf2onnx_combined.onnx")
+    change(model)
+    result = converted(model, tmp_path)
+    assert "NonMaxSuppression" in operators(result.model.to_proto())
+    reasons = [near["reason"] for near in json.loads(result.to_json())["near_misses"] if near["pass"] == PASS]
+    assert any(words in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize("name", ["tf2onnx_combined", "tf2onnx_combined_few"])
+def test_equal_scores_keep_their_order(name):
+    """Many scores are equal, also those of several classes, and are at the threshold."""
+    before = onnx.load(TAILS / f"{name}.onnx")
+    after = graft.convert(TAILS / f"{name}.onnx", check=False).model.to_proto()
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        items = seed % 3 + 1
+        feeds = {
+            "boxes": random.uniform(-0.3, 1.3, (items, 60, 4)),
+            "scores": random.integers(0, 9, (items, 60, 3)) / 8,
+        }
+        feeds = {key: array.astype(np.float32) for key, array in feeds.items()}
+        for one, other in zip(run(before, feeds), run(after, feeds), strict=True):
+            np.testing.assert_array_equal(other, one)

@@ -73,12 +73,29 @@ def padded(boxes, scores):
     return tf.gather(boxes, places, name="found_boxes"), tf.gather(scores, places, name="found_scores"), count
 
 
-def export_tensorflow(out, name, function, shapes):
+def combined(boxes, scores):
+    return tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 6, 12, 0.4, 0.25, clip_boxes=True)
+
+
+def combined_with_few_places(boxes, scores):
+    """More places are padded than all classes have."""
+    return tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 3, 12, 0.4, 0.25, clip_boxes=False)
+
+
+def combined_per_class(boxes, scores):
+    return tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 3, 12, 0.4, 0.25, pad_per_class=True)
+
+
+def export_tensorflow(out, name, function, shapes, is_dynamic=False):
     random = np.random.default_rng(len(name))
     low = random.uniform(0, 1, (*shapes[0][:-1], 2))
     boxes = np.concatenate([low, low + random.uniform(0.1, 0.5, low.shape)], axis=-1)
-    given = {"boxes": boxes.astype(np.float32), "scores": random.uniform(0, 1, shapes[1]).astype(np.float32)}
-    signature = [tf.TensorSpec(array.shape, tf.float32, name=key) for key, array in given.items()]
+    scores = random.uniform(0, 1, shapes[1])
+    if scores.ndim > 1:
+        scores[-1] *= 0.252  # Few scores of the last item are above the threshold.
+    given = {"boxes": boxes.astype(np.float32), "scores": scores.astype(np.float32)}
+    sizes = {key: (None, *array.shape[1:]) if is_dynamic else array.shape for key, array in given.items()}
+    signature = [tf.TensorSpec(size, tf.float32, name=key) for key, size in sizes.items()]
     model, _ = tf2onnx.convert.from_function(
         tf.function(function, input_signature=signature), signature, opset=13, output_path=str(out / f"{name}.onnx")
     )
@@ -99,6 +116,10 @@ def main():
     export_pytorch(out, "torch_two_pictures", PictureByPicture(further=5), 2)
     export_pytorch(out, "torch_all_classes", PictureByPicture(each_class=False), 1)
     export_tensorflow(out, "tf2onnx_padded", padded, [(BOXES, 4), (BOXES,)])
+    shapes = [(3, BOXES, 4), (3, BOXES, CLASSES)]
+    export_tensorflow(out, "tf2onnx_combined", combined, shapes, is_dynamic=True)
+    export_tensorflow(out, "tf2onnx_combined_few", combined_with_few_places, shapes, is_dynamic=True)
+    export_tensorflow(out, "tf2onnx_combined_per_class", combined_per_class, shapes)
 
 
 if __name__ == "__main__":
