@@ -23,9 +23,9 @@ CLASSES, PLACES, BOXES, SIZE = 3, 20, 60, 64
 class PictureByPicture(torch.nn.Module):
     """Suppresses the boxes of each picture by itself."""
 
-    def __init__(self, further=0, each_class=True):
+    def __init__(self, further=0):
         super().__init__()
-        self.further, self.each_class = further, each_class
+        self.further = further
 
     def forward(self, predictions):
         rows = predictions.transpose(1, 2)
@@ -35,9 +35,8 @@ class PictureByPicture(torch.nn.Module):
         for i in range(rows.shape[0]):
             likely = scores[i] > 0.25
             box, score, label, more = boxes[i][likely], scores[i][likely], classes[i][likely], further[i][likely]
-            compared = (box / SIZE) * (1 / CLASSES)
-            if self.each_class:
-                compared = compared + label.view(label.shape[0], 1).expand(label.shape[0], 4) * (1 / CLASSES)
+            step = label.view(label.shape[0], 1).expand(label.shape[0], 4)
+            compared = (box / SIZE) * (1 / CLASSES) + step * (1 / CLASSES)
             keep = nms(compared, score, 0.45)[:PLACES]
             found = [box[keep], score[keep].view(-1, 1), label[keep].view(-1, 1).to(results.dtype), more[keep]]
             rows_found = torch.cat(found, dim=-1)
@@ -114,7 +113,6 @@ def main():
     out = parser.parse_args().out
     export_pytorch(out, "torch_one_picture", PictureByPicture(), 1)
     export_pytorch(out, "torch_two_pictures", PictureByPicture(further=5), 2)
-    export_pytorch(out, "torch_all_classes", PictureByPicture(each_class=False), 1)
     export_tensorflow(out, "tf2onnx_padded", padded, [(BOXES, 4), (BOXES,)])
     shapes = [(3, BOXES, 4), (3, BOXES, CLASSES)]
     export_tensorflow(out, "tf2onnx_combined", combined, shapes, is_dynamic=True)

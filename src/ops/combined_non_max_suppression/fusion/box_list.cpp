@@ -75,7 +75,7 @@ void BoxList::add_outputs(const onnx::Node& node, const BoxRows& rows) {
 bool BoxList::follow(const onnx::Node& node, std::string& why_not) {
   why_not = fmt::format("{} does not compute each box alone", onnx::describe(node));
   if (!node.domain.empty() || !node.subgraphs().empty()) return false;
-  if (node.is("Shape")) {
+  if (node.is("Shape") && node.output() != nullptr) {
     sizes_.insert(node.output());
     return true;
   }

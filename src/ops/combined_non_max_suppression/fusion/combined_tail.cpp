@@ -39,6 +39,11 @@ onnx::Node* made_by(onnx::Value* value, std::string_view op_type) {
   return value != nullptr && value->producer != nullptr && value->producer->is(op_type) ? value->producer : nullptr;
 }
 
+/// Returns the readers of the first output of a node.
+std::vector<onnx::Use> readers_of(const onnx::Node& node) {
+  return node.output() == nullptr ? std::vector<onnx::Use>() : node.output()->uses;
+}
+
 std::optional<double> number_of(const onnx::Value* value) {
   const auto constant = value == nullptr ? std::nullopt : value->constant();
   return constant ? constant->scalar() : std::nullopt;
@@ -170,12 +175,12 @@ bool CombinedReader::find_table() {
         table->string_or("reduction", "none") != "none" || !is_place_in_table(table->input(1))) {
       continue;
     }
-    for (const onnx::Use& reader : table->output()->uses) {
+    for (const onnx::Use& reader : readers_of(*table)) {
       if (reader.node->is("TopK") && reader.index == 0) best_ = reader.node;
     }
   }
-  if (best_ == nullptr || !is_along(*best_, 1, 2, -1) || best_->int_or("largest", 1) != 1 ||
-      best_->int_or("sorted", 1) != 1 || best_->output(1) == nullptr) {
+  if (best_ == nullptr || best_->output(0) == nullptr || !is_along(*best_, 1, 2, -1) ||
+      best_->int_or("largest", 1) != 1 || best_->int_or("sorted", 1) != 1 || best_->output(1) == nullptr) {
     return false;
   }
   for (const onnx::Use& use : best_->output(1)->uses) {
@@ -219,9 +224,10 @@ void CombinedReader::read_place(onnx::Value* place) {
   for (const onnx::Use& use : place->uses) {
     onnx::Node* add = use.node;
     if (!add->is("Add") || !is_number(add->input(1 - use.index), 1)) continue;
-    for (const onnx::Use& reader : add->output()->uses) {
+    for (const onnx::Use& reader : readers_of(*add)) {
       onnx::Node* gather = reader.node;
-      if (!gather->is("Gather") || reader.index != 1 || gather->int_or("axis", 0) != 0) continue;
+      const bool selects_rows = gather->is("Gather") && reader.index == 1 && gather->int_or("axis", 0) == 0;
+      if (!selects_rows || gather->output() == nullptr) continue;
       if (onnx::Value* rows = padded_value(gather->input(0), {1, 0}, 0); rows != nullptr && is_column(rows, label)) {
         tail_.found_classes = gather->output()->name;
       }
@@ -273,12 +279,13 @@ bool CombinedReader::find_results() {
       read_place(node->output());
     }
     if (!node->is("Greater") || use.index != 0 || !is_number(node->input(1), -1)) continue;
-    for (const onnx::Use& reader : node->output()->uses) {
+    for (const onnx::Use& reader : readers_of(*node)) {
       if (!reader.node->is("Cast")) continue;
-      for (const onnx::Use& sum : reader.node->output()->uses) {
+      for (const onnx::Use& sum : readers_of(*reader.node)) {
         const auto axes = onnx::constant_ints(sum.node->input(1));
         const bool sums_places = axes && axes->size() == 1 && (axes->front() == -1 || axes->front() == 1);
-        if (sum.node->is("ReduceSum") && sums_places && sum.node->int_or("keepdims", 1) == 0) {
+        if (sum.node->is("ReduceSum") && sums_places && sum.node->int_or("keepdims", 1) == 0 &&
+            sum.node->output() != nullptr) {
           tail_.counts = sum.node->output()->name;
         }
       }

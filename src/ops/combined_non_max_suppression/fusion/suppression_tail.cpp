@@ -91,7 +91,7 @@ class TailReader {
   bool add_result(onnx::Node& node, const onnx::Value* sizes, std::optional<std::int64_t> places,
                   const onnx::TensorData& fill);
   bool set_places(const onnx::Node& node, std::int64_t places, const BoxRows& rows);
-  std::optional<Shape> sizes_by_rows(const onnx::Value& sizes);
+  std::optional<Shape> sizes_by_rows(const onnx::Value& sizes, std::int64_t most);
   bool find_threshold();
   bool collect_region();
   void need_before(const onnx::Value* value, std::unordered_set<const onnx::Node*>& needed);
@@ -149,6 +149,7 @@ bool TailReader::read_candidates() {
       onnx::region_before({suppression_.input(0), suppression_.input(1)}, [](const onnx::Value&) { return false; });
   const std::unordered_set<const onnx::Node*> ancestors(region.nodes.begin(), region.nodes.end());
   for (const onnx::Node* node : suppression_.graph->nodes()) {
+    if (node->output() == nullptr) continue;
     const bool is_ancestor = ancestors.contains(node);
     if (node->is("NonZero") || node->is("Compress")) {
       // Other tensors may be gathered by the same mask after the suppression.
@@ -191,7 +192,8 @@ bool TailReader::read_compression(const onnx::Node& node) {
   ++matched_;
   const bool is_compress = node.is("Compress");
   const onnx::Value* mask = node.input(is_compress ? 1 : 0);
-  if (mask == nullptr || !mask->shape || mask->shape->size() != 1 || candidates_.rows(mask) != nullptr) {
+  if (mask == nullptr || node.input(0) == nullptr || !mask->shape || mask->shape->size() != 1 ||
+      candidates_.rows(mask) != nullptr) {
     return fail(fmt::format("{} does not select boxes by a mask with one axis", onnx::describe(node)));
   }
   if (mask_ != nullptr && mask_ != mask) {
@@ -224,7 +226,7 @@ bool TailReader::follow_selected() {
   if (all.is_constant()) tail_.most = std::min(tail_.most, all.value());
   selected_.add(*suppression_.output(), {0, Content::places, tail_.most});
   for (onnx::Node* node : suppression_.graph->nodes()) {
-    if (node == &suppression_ || !selected_.reads_list(*node)) continue;
+    if (node == &suppression_ || node->output() == nullptr || !selected_.reads_list(*node)) continue;
     if (!follow_selected_node(*node)) return false;
   }
   if (tail_.results.empty()) {
@@ -301,8 +303,9 @@ bool TailReader::shorten(const onnx::Node& node) {
   return true;
 }
 
-/// Returns the integers of a tensor that is computed from the number of selected boxes, as expressions in this number.
-std::optional<Shape> TailReader::sizes_by_rows(const onnx::Value& sizes) {
+/// Returns the integers of a tensor that is computed from the number of boxes in a list of at most `most`, as
+/// expressions in this number.
+std::optional<Shape> TailReader::sizes_by_rows(const onnx::Value& sizes, std::int64_t most) {
   std::vector<const onnx::Value*> begin;
   std::vector<const onnx::Value*> waiting{&sizes};
   std::unordered_set<const onnx::Value*> seen;
@@ -310,7 +313,8 @@ std::optional<Shape> TailReader::sizes_by_rows(const onnx::Value& sizes) {
     const onnx::Value* value = waiting.back();
     waiting.pop_back();
     if (value == nullptr || !seen.insert(value).second) continue;
-    if (selected_.rows(value) != nullptr) {
+    if (const BoxRows* rows = selected_.rows(value)) {
+      if (rows->most != most) return std::nullopt;  // the list before the first boxes are taken, or after it
       begin.push_back(value);
     } else if (value->producer != nullptr && selected_.is_size(value)) {
       for (const onnx::Value* input : value->producer->inputs) waiting.push_back(input);
@@ -403,7 +407,7 @@ bool TailReader::read_pad(onnx::Node& node) {
   if (!fill || fill->element_count() != 1) {
     return fail(fmt::format("{} pads with a value that is not constant", onnx::describe(node)));
   }
-  const auto sizes = pads != nullptr && selected_.is_size(pads) ? sizes_by_rows(*pads) : std::nullopt;
+  const auto sizes = pads != nullptr && selected_.is_size(pads) ? sizes_by_rows(*pads, rows.most) : std::nullopt;
   const auto places =
       sizes && sizes->size() == 2 * rank ? filled_size(*sizes, rank + rows.axis, rows.most, 0) : std::nullopt;
   return add_result(node, pads, places, *fill);
@@ -416,7 +420,8 @@ bool TailReader::read_concat(onnx::Node& node) {
   onnx::Node* source = filled == nullptr ? nullptr : filled->producer;
   const auto type = node.input(0)->type;
   const bool is_constant = source != nullptr && source->is("ConstantOfShape");
-  const bool is_expanded = source != nullptr && source->is("Expand") && source->input(0)->constant();
+  const bool is_expanded = source != nullptr && source->is("Expand") && source->input(0) != nullptr &&
+                           source->input(0)->constant().has_value();
   if (node.inputs.size() != 2 || (!is_constant && !is_expanded) || !type) {
     return fail(fmt::format("{} joins the boxes with other ones", onnx::describe(node)));
   }
@@ -424,7 +429,7 @@ bool TailReader::read_concat(onnx::Node& node) {
   if (is_expanded) fill = *source->input(0)->constant();
   if (is_constant && source->attribute("value") != nullptr) fill = *source->attribute("value")->get<onnx::TensorData>();
   const onnx::Value* sizes = source->input(is_constant ? 0 : 1);
-  const auto known = sizes != nullptr && selected_.is_size(sizes) ? sizes_by_rows(*sizes) : std::nullopt;
+  const auto known = sizes != nullptr && selected_.is_size(sizes) ? sizes_by_rows(*sizes, rows.most) : std::nullopt;
   const bool has_rank = known && known->size() == node.input(0)->shape->size() && fill.element_count() == 1;
   const auto places = has_rank ? filled_size(*known, rows.axis, rows.most, std::nullopt) : std::nullopt;
   if (!add_result(node, sizes, places, fill)) return false;
