@@ -452,6 +452,9 @@ nearly matches, `--explain` reports the condition that failed.
 The tests cover these forms (`tests/golden/exports`). The table counts the forms of each exporter, and the sections list
 them. A frozen graph is a file format of TensorFlow, which Graft reads itself. Where TensorRT has a layer for the operator,
 `graft convert` writes that layer.
+
+The last stages of detectors, which become CombinedNonMaxSuppression, are not in the table, because a suppression has no
+fixed form: [YOLO to an engine](../guide/yolo.md#exports-with-nmstrue) describes them.
 """
 
 
