@@ -34,7 +34,9 @@ install(EXPORT graftToolkitTargets NAMESPACE graft:: DESTINATION "${package_dir}
 # The program finds libgraft.so from its own folder: in an installation, and in the build and a wheel, where both are in bin
 # and lib.
 file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
-set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${up};$ORIGIN/../lib" BUILD_WITH_INSTALL_RPATH ON)
+if(TARGET graft)
+  set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${up};$ORIGIN/../lib" BUILD_WITH_INSTALL_RPATH ON)
+endif()
 foreach(target graft graft_c graft_plugins graft_stand_ins graft_onnx_names)
   if(TARGET ${target})
     install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
