@@ -357,7 +357,7 @@ nlohmann::ordered_json to_json(const OperatorType& type, const ops::TimedCase& t
   return result;
 }
 
-/// Returns the timings of the linked operators, then the timings of the operators of loaded libraries.
+/// Returns the timed cases of the linked operators, followed by those of the operators of loaded libraries.
 std::vector<ops::OperatorTimings> all_timings() {
   std::vector<ops::OperatorTimings> all = ops::operator_timings();
   const std::vector<ops::OperatorTimings> loaded = library_timings();

@@ -10,8 +10,9 @@
 
 namespace graft {
 
-/// Divides 0..count into one range per thread and calls `body(begin, end)` for each of them. After all have ended,
-/// rethrows the exception of the first range that threw.
+/// Divides the indices 0 to `count` - 1 into one contiguous range for each thread (at least one range, at most `count`)
+/// and calls `body(begin, end)` for each range, in parallel; `end` is excluded. After all calls have ended, rethrows
+/// the exception of the first range that threw.
 template <class Body>
 void in_threads(std::int64_t count, std::int32_t threads, const Body& body) {
   const std::int64_t pieces = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));

@@ -28,9 +28,9 @@ class Console {
  public:
   Console();
 
-  bool json = false;         ///< --json
-  bool quiet = false;        ///< -q: only errors and requested listings
-  bool verbose = false;      ///< -v
+  bool json = false;         ///< Whether the command has --json and prints JSON only.
+  bool quiet = false;        ///< Whether the command has -q and prints only errors and requested listings.
+  bool verbose = false;      ///< Whether the command has -v and prints details too.
   std::string command_line;  ///< The command line of the program, with quotes where a shell needs them.
 
   /// Prints a listing that the user requested; nothing with --json.
@@ -41,16 +41,17 @@ class Console {
   void say(std::string_view line = {}) const;
   void say(const Table& table) const;
   void say(const present::Listing& listing) const;
-  /// Prints the JSON object of a command, which prints only one; nothing without --json.
+  /// Prints the JSON object of the command; does nothing without --json. A command calls it once.
   void result(const Json& object) const;
 
   void note(std::string_view message) const;    ///< Prints "note: ..." to standard error; nothing with -q.
-  void warn(std::string_view message) const;    ///< Prints to standard error; nothing with -q.
-  void detail(std::string_view message) const;  ///< Prints to standard error, only with -v.
+  void warn(std::string_view message) const;    ///< Prints the message to standard error; nothing with -q.
+  void detail(std::string_view message) const;  ///< Prints the message to standard error, only with -v.
   /// Prints "error: ..." to standard error, with further lines of the message indented.
   void error(std::string_view message) const;
 
-  /// Returns a text with the color, if standard output shows colors, for a line that is passed to `print` or `say`.
+  /// Returns `text` with marks from which `print` or `say` creates the color of a line. Returns the text unchanged if
+  /// standard output shows no colors.
   [[nodiscard]] std::string paint(std::string_view text, Color color) const;
   /// Throws Error if standard output could not be written, for example because a disk is full.
   void finish() const;

@@ -52,7 +52,7 @@ struct ConvertArguments {
   bool cut = false;
   std::string engine = default_engine_name;
   bool no_check = false;
-  ProbeArguments probe;  ///< The TensorRT, or the rules, that judge the result and the place of the cut.
+  ProbeArguments probe;  ///< Whether TensorRT or the rules judge the nodes, with the options of TensorRT's runs.
 };
 
 /// Sets the passes to run: `a,b` runs only these passes, `-a` runs all passes except this one.
@@ -149,8 +149,9 @@ void say_section(const Console& console, const std::string& title, const Table& 
   console.say(table);
 }
 
-/// Prints a note about values that the model rounds to u8 or with a zero point, which TensorRT does not support: how
-/// they are computed and what --quantized symmetric would change or, with that option, how much it changes the outputs.
+/// Prints a note about values that the model rounds to u8 or with a zero point, which TensorRT does not support.
+/// Without --quantized symmetric, the note states that f32 computes the same rounding, and what this option would
+/// change. With the option, it states the signal-to-noise ratio of each output.
 void say_quantized(const Console& console, const report::ConvertReport& report) {
   const auto exact = std::count_if(report.rewrites.begin(), report.rewrites.end(), [](const report::Rewrite& rewrite) {
     return rewrite.replacement.starts_with("Div, Round, Clip and Mul");

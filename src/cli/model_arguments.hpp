@@ -35,18 +35,19 @@ using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>
 
 inline constexpr auto data_option = "--data";
 
-/// Adds an option for data, for example data_option, and --recipe for images. In the help, `purpose`, such as "inputs",
-/// precedes the allowed forms of the data.
+/// Adds two options that set `data`: the one named `option`, for example data_option, for files of arrays or images,
+/// and --recipe for the preparation of images. `purpose`, such as "inputs", begins the help text of the first option.
 void add_data(Command& command, const std::string& option, toolkit::DataFiles& data, const std::string& purpose);
 
-/// Returns the files of the data, for check_files_apart.
+/// Returns the files that `data` names, for check_files_apart. `option` is the option that set the data; messages name
+/// it.
 [[nodiscard]] std::vector<NamedFile> files_of(const std::string& option, const toolkit::DataFiles& data);
 
 struct ModelArguments {
   std::string model;
   std::string weights;
-  std::vector<std::string> shapes;   ///< --input
-  std::vector<std::string> outputs;  ///< --keep-output
+  std::vector<std::string> shapes;   ///< The values of --input, such as "NAME:1x3x8x8".
+  std::vector<std::string> outputs;  ///< The values of --keep-output, which are names of tensors.
 };
 
 inline constexpr auto shapes_option = "--input";
@@ -64,8 +65,8 @@ void add_kept_outputs(Command& command, ModelArguments& arguments);
 /// Returns the import options that WEIGHTS, --input and --keep-output set.
 [[nodiscard]] toolkit::ImportOptions import_options(const ModelArguments& arguments);
 
-/// Reads the model. A network of another format is read with these shapes of its inputs, or else with those of the
-/// data; an ONNX model keeps the shapes of its file.
+/// Reads the model. A network of another format than ONNX is read with the input shapes in `shapes` or, if these are
+/// empty, with the shapes of the arrays in `data`; an ONNX model keeps the shapes of its file.
 [[nodiscard]] toolkit::Model load_model(const ModelArguments& arguments, const toolkit::Shapes& shapes,
                                         const toolkit::DataFiles& data);
 

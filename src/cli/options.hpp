@@ -41,7 +41,7 @@ struct Check {
 /// Returns a check for integers from `lowest` to `highest`.
 [[nodiscard]] Check range(int lowest, int highest);
 
-/// An option of a command, which owns the object. Every function except `count` and `get_name` returns the option
+/// An option of a command. The command owns the object. Every function except `count` and `get_name` returns the option
 /// itself.
 class Option {
  public:
@@ -66,8 +66,8 @@ class Option {
   CLI::Option& option_;
 };
 
-/// The arguments of a command, which have names in capitals, and its options. Parsing stores values in the variables
-/// that `value` refers to, which must live as long as the program.
+/// A command with its arguments, whose names are in capitals, and its options. Parsing stores each value in the
+/// variable that was passed to add_option, which must live as long as the program.
 class Command {
  public:
   explicit Command(CLI::App& app) : app_(app) {}

@@ -140,8 +140,8 @@ void check_output(const QuantizeArguments& arguments) {
   check_files_apart(written, read);
 }
 
-/// Returns a function that measures a model with the command. With -v the command's standard error is printed. Ctrl-C
-/// also ends the command.
+/// Returns a function that passes a model to the user's shell command and returns the number that the command prints
+/// (toolkit::measure). With -v the command's standard error is printed. Ctrl-C also ends the command.
 toolkit::Metric metric_of(const Console& console, const std::string& command) {
   return [&console, command](const toolkit::Model& model) {
     const DeferInterrupts defer;

@@ -369,8 +369,8 @@ Status check_formats(const OperatorType& type, const Operator& op, const Problem
 
 namespace {
 
-/// Returns the message of an error about an attribute, with the name of the plugin's field in place of the attribute's
-/// name.
+/// Returns `message`, an error about an attribute of the operator, with the name of the plugin's field in place of the
+/// attribute's name. Returns it unchanged if `drop_in` is null or no field sets the attribute.
 std::string in_words_of(const DropIn* drop_in, std::string message) {
   if (drop_in == nullptr) return message;
   for (const DropInField& field : drop_in->fields) {

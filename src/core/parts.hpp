@@ -10,15 +10,15 @@
 
 namespace graft {
 
-/// Records which samples of a range the parts so far contain, and refuses a sample that is missing or that occurs in
-/// two parts.
+/// Checks that parts of a range of samples, which separate processes have computed, together contain each sample
+/// exactly once.
 class CoveredSamples {
  public:
   /// `work` names the work in messages, for example "calibration".
   CoveredSamples(SampleRange whole, std::string_view work) : whole_(whole), work_(work) {}
 
-  /// Throws Error (internal) for a range that is empty, beyond the whole range, or contains a sample of an earlier
-  /// part.
+  /// Adds a part. Throws Error (internal) if it is empty, extends beyond the whole range, or contains a sample of an
+  /// earlier part.
   void add(SampleRange part);
   /// Throws Error (internal) naming the first missing sample, if there is one.
   void check_complete() const;

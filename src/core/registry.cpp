@@ -98,8 +98,8 @@ bool share_a_drop_in(const OperatorType& a, const OperatorType& b) {
   });
 }
 
-/// Returns an error if two operators have the same name, drop-in or onnx_form. `owner` describes `known`, for example
-/// "operator of Graft".
+/// Returns an error if two operators have the same name, replace the same plugin (DropIn), or implement the same ONNX
+/// operator (OnnxForm). `owner` describes `known`, for example "operator of Graft".
 Status check_names(const OperatorType& added, const OperatorType& known, const std::string& owner) {
   std::string message = "operator " + std::string(added.name);
   if (known.name == added.name) {

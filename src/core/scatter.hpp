@@ -111,9 +111,9 @@ struct ExtremesPlan : WorkspaceParts {
   static constexpr int state_words = 8;
   std::int64_t state = 0;
   std::int64_t last_nan = 0;  ///< 1 + the index of the last update of an element of y that is NaN.
-  /// The offset of one 64-bit word for each element of y. The upper half orders the values of the updates after the
-  /// element's last NaN, so that the largest word has the extreme; the lower half orders zeros by their position and
-  /// contains the sign.
+  /// The offset of an array with one 64-bit word for each element of y: the largest of the words of the element's
+  /// updates after the last NaN. The upper 32 bits of a word order the updates by value, so that the largest word has
+  /// the minimum or maximum; the lower 32 bits order zeros by position and contain their sign.
   std::int64_t best = 0;
 };
 

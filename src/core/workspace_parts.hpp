@@ -5,9 +5,10 @@
 
 namespace graft {
 
-/// The base of a workspace plan. Its parts begin at multiples of 256 bytes, as TensorRT's allocations do.
+/// The base class of the plans that divide a workspace, which is a kernel's scratch memory on the device, into buffers.
+/// Each buffer begins at a multiple of 256 bytes, as TensorRT's allocations do.
 struct WorkspaceParts {
-  /// Appends a part of `size` bytes and returns its offset in the workspace.
+  /// Adds a buffer of `size` bytes after the earlier ones, and returns its offset in bytes.
   std::int64_t add(std::int64_t size) {
     constexpr std::int64_t alignment = 256;
     const std::int64_t at = bytes;

@@ -69,8 +69,8 @@ struct ImageRecipe {
 [[nodiscard]] ImageRecipe read_image_recipe(const std::filesystem::path& path);
 [[nodiscard]] ImageRecipe parse_image_recipe(const std::string& text, const std::string& name);
 
-/// Reads and prepares an image. Calls `check` with the tensor, which has no elements yet, before the pixels are read.
-/// Large images are decoded one at a time.
+/// Reads and prepares an image. Before the pixels are read, calls `check` with the type and the dimensions of the
+/// result, as a tensor without elements; `check` may throw. Large images are decoded one at a time.
 [[nodiscard]] onnx::TensorData load_image(const std::filesystem::path& path, const ImageRecipe& recipe,
                                           const std::function<void(const onnx::TensorData& empty)>& check);
 /// Returns an image as an f32 tensor of shape 1 x C x H x W or 1 x H x W x C. Throws Error naming an image that is

@@ -75,7 +75,8 @@ std::string shape_text(ElementType type, const std::vector<std::int64_t>& dims) 
   return fmt::format("{}[{}]", to_string(type), fmt::join(dims, ", "));
 }
 
-/// Returns the next step for an array that does not fit.
+/// Returns the line that ends the message about an array that does not fit the input. It says how to convert or
+/// transpose the array in NumPy; an empty string if there is no such advice.
 std::string next_step(const Input& input, ElementType type, const std::vector<std::int64_t>& dims) {
   if (input.port.type && *input.port.type != type && !is_convertible(type, *input.port.type)) {
     const std::string name = numpy_name(*input.port.type);

@@ -48,7 +48,8 @@ struct Inputs {
 
 /// Returns the inputs without a default value.
 [[nodiscard]] Inputs inputs_of(const onnx::Model& model);
-/// Returns the inputs of both models, paired as `verify` pairs them.
+/// Returns the inputs of both models. Inputs of the two models that get the same tensor in `graft verify` are one
+/// Input.
 [[nodiscard]] Inputs inputs_of(const onnx::Model& reference, const onnx::Model& candidate);
 
 /// Returns type and shape for messages: "f32[N, 1, 8, 8]".
@@ -57,7 +58,8 @@ struct Inputs {
 /// Returns ` (did you mean 'image'?)`, or an empty string if no name is similar.
 [[nodiscard]] std::string suggestion(std::string_view name, const std::vector<std::string>& allowed);
 
-/// Throws Error for a name that no input has, with the names of the inputs. `place` is where the name was found.
+/// Throws Error for a name that no input has; the message lists the names of the inputs. `place` is the file or
+/// argument that contains the name.
 [[noreturn]] void fail_unknown_input(const std::string& place, const std::string& name, const Inputs& inputs);
 
 /// The changes by which an array becomes the tensor of an input.
@@ -86,9 +88,9 @@ struct Fit {
 [[nodiscard]] onnx::TensorData convert(onnx::TensorData array, const Fit& fit, const Input& input,
                                        const std::string& place);
 
-/// Converts tensors in memory to the types of the inputs, and adds a note for each conversion. The only input may have
-/// the empty name. Tensors of other names than those of the inputs are returned unchanged. Throws Error for a tensor
-/// that does not fit; `place` names the model.
+/// Converts tensors in memory to the types of the inputs, and adds a sentence to `notes` for each conversion. If the
+/// model has a single input, its tensor may have the empty name. A tensor whose name no input has is returned
+/// unchanged. Throws Error for a tensor that does not fit; `place` names the model in the message.
 [[nodiscard]] runtime::TensorMap convert_tensors(const runtime::TensorMap& tensors, const Inputs& inputs,
                                                  const std::string& place, std::vector<std::string>& notes);
 

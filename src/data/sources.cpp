@@ -179,7 +179,8 @@ class Opener {
     return open;
   }
 
-  /// Returns the only input without data. Throws Error if there are several.
+  /// Returns the only input that has no data yet. If there are several, returns the one named `stem`, the name of the
+  /// file without its extension, or throws Error if none has this name. `place` begins the message.
   [[nodiscard]] const Input& only_input(const std::string& place, const std::string& stem = {}) const {
     const std::vector<const Input*> open = open_inputs();
     if (open.size() == 1) return *open.front();
@@ -233,7 +234,7 @@ class Opener {
     for (const fs::path& file : list_files(source)) column.arrays.push_back(open_file(file, input, source, column));
   }
 
-  /// Opens the array of a file for an input.
+  /// Returns the array of a file for an input, and sets `column.is_images` for an image. Only headers are read.
   Array open_file(const fs::path& file, const Input& input, const Source& source, Column& column) {
     result_.identity += identity_of(file);
     if (is_image(file)) {
@@ -359,7 +360,8 @@ class Opener {
     return *input;
   }
 
-  /// Opens archives, each with arrays for all inputs that have no data yet. Several sources may share the inputs.
+  /// Adds the arrays of .npz files to the inputs that have no data yet. Each file has an array for each of these inputs
+  /// or, if there are several sources of data, for some of them.
   void open_archives(const Source& source, const std::vector<fs::path>& files) {
     const std::vector<const Input*> open = open_inputs();
     std::vector<std::string> opened;

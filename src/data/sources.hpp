@@ -71,9 +71,9 @@ struct SourceOptions {
 [[nodiscard]] Columns open_sources(const std::vector<std::string>& sources, const Inputs& inputs,
                                    const SourceOptions& options);
 
-/// Returns tensors in memory as columns, one for each input, as open_sources does for files. The only input may have
-/// the empty name. Throws Error for a name that no input has, an input without a tensor, and a tensor that does not fit
-/// its input.
+/// Returns tensors in memory as columns, one for each input, as open_sources does for files. If the network has a
+/// single input, its tensor may have the empty name. Throws Error for a name that no input has, an input without a
+/// tensor, and a tensor that does not fit its input.
 [[nodiscard]] Columns open_tensors(const runtime::TensorMap& tensors, const Inputs& inputs,
                                    const SourceOptions& options);
 

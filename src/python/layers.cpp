@@ -34,7 +34,8 @@ using report::RoundingEffect;
 using report::TensorRange;
 using toolkit::LayersResult;
 
-/// The first divergence with its models, which belong to the result.
+/// The first divergence, with the models that reproduce it. `reduced` points into the LayersResult from which the
+/// object was created.
 struct Divergence : report::Divergence {
   const toolkit::ReducedModels* reduced = nullptr;
 };

@@ -135,8 +135,9 @@ class Plan {
   }
   [[noreturn]] static void failed_without_gil() { throw std::invalid_argument(graft_last_error()); }
 
-  /// Returns the first variant that runs. It is kept, because trying all variants in each call takes longer than a
-  /// launch.
+  /// Calls `run(name)` with the name of each CUDA variant, in order of preference, until a call returns true, and
+  /// returns the name of this variant. Throws if no call returns true. The caller keeps the name, because trying all
+  /// variants in each call takes longer than a launch.
   template <class Run>
   [[nodiscard]] std::string first_of(const Run& run) const {
     std::istringstream names(cuda_variants());

@@ -13,8 +13,9 @@
 
 namespace graft::python {
 
-/// Calls a Python function that starts the parts and returns an iterator of bytes. Returns the function that takes the
-/// next bytes from the iterator, in the caller's thread. The caller must outlive the result.
+/// Calls the Python function `start`, which starts other processes on parts of the work and returns an iterator over
+/// their results, as bytes. Returns a function that returns the next result of the iterator, or nothing after the last
+/// one; Python runs in the caller's thread. `caller` must outlive the returned function.
 template <class Start>
 [[nodiscard]] NextPart start_parts(Caller& caller, const Start& start) {
   const std::shared_ptr<nanobind::object> parts(new nanobind::object(), [](nanobind::object* iterator) {
@@ -38,7 +39,7 @@ template <class Start>
   };
 }
 
-/// Returns the bytes of a part as a Python object.
+/// Returns the result of a part, a string of bytes, as Python bytes.
 [[nodiscard]] inline nanobind::bytes part_of(const std::string& bytes) {
   return nanobind::bytes(bytes.data(), bytes.size());
 }

@@ -58,7 +58,8 @@ std::optional<double> count_of(const onnx::Value* value) {
   return count;
 }
 
-/// Returns the size of a tensor in bytes. Engines compute small floating-point types in f32.
+/// Returns the size in bytes of a tensor in an engine's memory. A floating-point element takes at least 4 bytes,
+/// because engines convert the narrower types to f32. Returns 0 if a dimension is not constant.
 double bytes_of(const onnx::Value& value) {
   constexpr int bits_of_f32 = 32;
   const bool is_computed_in_f32 = !value.type || onnx::is_floating_point(*value.type);
@@ -242,7 +243,7 @@ class Estimate {
   double held_ = 0;
 };
 
-/// The bytes of the constants of a file, and the number of its nodes.
+/// The total size in bytes of the constants in a file, and the number of nodes.
 struct FileSize {
   double constants = 0;
   double nodes = 0;
@@ -263,7 +264,7 @@ FileSize size_of(const onnx::Model& model) {
   return size;
 }
 
-/// The base of the limits on runs. A limit allows or refuses a run by its estimated cost.
+/// The base class of the limits on runs. A limit allows or refuses a run by its estimated cost.
 class Budget {
  public:
   Budget() = default;
@@ -396,7 +397,8 @@ class ComparisonLimit final : public TensorLimit {
   double most_seconds_ = 0;
 };
 
-/// The costs of a model for the first few combinations of input sizes, each estimated once.
+/// Estimates the costs of a model by the sizes of its inputs. Stores the estimates for the first 64 combinations of
+/// sizes, so that a repeated run with the same sizes is not estimated again.
 class Costs {
  public:
   explicit Costs(onnx::Model model) : model_(std::move(model)) {}

@@ -17,13 +17,14 @@ namespace graft::runtime {
 /// The largest number of elements of a tensor, which is TensorRT's limit. No model with a larger tensor is run.
 inline constexpr std::int64_t most_elements = (std::int64_t{1} << 31) - 1;
 
-/// Thrown if one of the engines below refuses a compilation or a run because of its sizes.
+/// Thrown if the engine of make_budget_engine, make_limited_engine or make_comparison_engine refuses a compilation or a
+/// run because of its sizes.
 class OverLimit : public Error {
  public:
   explicit OverLimit(const std::string& text) : Error(text) {}
 };
 
-/// Thrown if make_budget_engine refuses a run. Another engine may then run the model.
+/// Thrown if the engine of make_budget_engine refuses a run. Another engine may then run the model.
 class OverBudget : public OverLimit {
  public:
   explicit OverBudget(const std::string& text) : OverLimit(text) {}
@@ -36,7 +37,8 @@ struct RunCost {
   double elements = 0;      ///< The number of elements of the largest tensor. An unknown size counts as 1.
   double output_bytes = 0;  ///< The total size of the outputs.
   double output_elements = 0;  ///< The number of elements of all outputs.
-  std::string endless = {};    ///< A Loop that runs forever, such as "node 'loop' (Loop)"; empty without such a Loop.
+  /// Names a Loop that runs forever, such as "node 'loop' (Loop)"; empty if the model has no such Loop.
+  std::string endless = {};
   /// A description of the largest tensor, such as "node 'pad' (Pad) computes 'y' of 2 x 4096 elements".
   std::string largest;
 };
@@ -58,8 +60,9 @@ struct RunCost {
 
 /// Wraps an engine that compares models of the file that holds `model` on inputs that Graft generates. Refuses with
 /// OverLimit the models that make_limited_engine refuses, and each run with which a comparison takes too much memory or
-/// time. Both limits are larger than those of make_budget_engine, and each run has its own time limit. `given` are the
-/// sizes that the caller set, by input; if Graft chooses sizes, less memory is allowed.
+/// time. Both limits are larger than those of make_budget_engine, and each run has its own time limit. `given` contains
+/// the shapes that the caller set, by input name; inputs without a shape there get sizes that Graft chooses, and less
+/// memory is allowed then.
 [[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(
     const Engine& engine, const onnx::Model& model,
     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& given);

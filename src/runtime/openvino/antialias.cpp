@@ -30,7 +30,8 @@ std::optional<std::vector<double>> numbers_of(const onnx::Node& node, std::size_
   return constant ? constant->numbers() : std::nullopt;
 }
 
-/// Returns the scale of each axis of the input, or nothing if a size is not fixed or no axis shrinks.
+/// Returns the ratio between output size and input size for each axis of a Resize, or nothing if a size is not fixed or
+/// no axis shrinks.
 std::optional<std::vector<AxisScale>> scales_of(const onnx::Node& node) {
   const onnx::Value& x = *node.input(0);
   if (!x.shape || x.shape->size() < 2) return std::nullopt;

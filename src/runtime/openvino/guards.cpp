@@ -170,9 +170,11 @@ std::span<const Number> numbers_of(const ov::Tensor& tensor) {
   return {tensor.data<const Number>(), tensor.get_size()};
 }
 
-/// Passes its first input through unchanged, and throws if the guarded node would compute wrong results. The guard lies
-/// in the data flow and is not a further output of the model: with a further output computed from an index of
-/// ScatterElements, a two-stage detector was wrong in six runs of six, and correct without it (OpenVINO 2026.4.1).
+/// Passes its first input through unchanged, and throws if the guarded node would compute wrong results.
+///
+/// The guard is inserted between two nodes of the model, and not added as a further output of the model. Measured with
+/// OpenVINO 2026.4.1: with a further output computed from an index of ScatterElements, a two-stage detector returned
+/// wrong results in six runs of six, and correct results without this output.
 class GuardNode : public ov::op::Op {
  public:
   OPENVINO_OP("Guard", "graft");
@@ -310,8 +312,8 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && !has_safe_indices(node);
 }
 
-/// Returns whether the plugin computes this integer operator in f32. It computes additions, products and comparisons of
-/// integers exactly.
+/// Returns whether the plugin computes this integer operator in f32. Returns false for additions, products and
+/// comparisons, which the plugin computes exactly.
 bool computes_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
                       ov::is_type<ov::op::v1::FloorMod>(&node) || ov::is_type<ov::op::v1::Power>(&node) ||

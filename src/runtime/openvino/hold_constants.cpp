@@ -20,8 +20,8 @@ bool draws_numbers(const ov::Node& node) {
   return type.starts_with("Random") || type == "Multinomial";
 }
 
-/// Computes a node whose inputs are constant and returns the results as constants. Works on a copy of the node, which
-/// reads the same constants, so that the model is not changed meanwhile.
+/// Computes a node whose inputs are constant and returns each output as a Constant. `compile` compiles a model for the
+/// CPU plugin. The node itself is not changed: a copy of it, which reads the same constants, is compiled and run.
 ov::OutputVector computed_outputs(const ov::Node& node,
                                   const std::function<ov::CompiledModel(const std::shared_ptr<ov::Model>&)>& compile) {
   const std::shared_ptr<ov::Node> copy = node.clone_with_new_inputs(node.input_values());

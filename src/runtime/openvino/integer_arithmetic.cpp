@@ -32,20 +32,20 @@ struct WholeNumbers {
   std::vector<float> numbers;
 };
 
-/// The scales of a quantized tensor: real number = scale * step. There is one scale, or one for each index along
-/// `axis`.
+/// The scales of a quantized tensor: real number = scale * step, where a step is the stored integer minus the zero
+/// point. There is one scale, or one for each index along `axis`.
 struct Scales {
   std::vector<float> numbers;
   std::int64_t axis = 0;
   [[nodiscard]] bool single() const { return numbers.size() == 1; }
 };
 
-/// An output of DequantizeLinear.
+/// The steps (integers minus zero point) and the scales from which a DequantizeLinear computes its output.
 struct Operand {
-  onnx::Value* steps = nullptr;  ///< The integers in f32; null if they are in `known`.
+  onnx::Value* steps = nullptr;  ///< The steps as an f32 tensor of the graph; null if they are in `known`.
   std::optional<WholeNumbers> known;
   Scales scales;
-  std::int64_t largest = 0;  ///< The largest absolute value of a step.
+  std::int64_t largest = 0;  ///< An upper bound of the absolute values of the steps.
   std::optional<std::int64_t> rank;
 };
 
@@ -95,8 +95,8 @@ std::vector<float> floats_of(const onnx::TensorData& tensor) {
   return numbers ? std::vector<float>(numbers->begin(), numbers->end()) : std::vector<float>();
 }
 
-/// Returns the value of a constant, also if Identity and Squeeze nodes follow it, as in the functions of Graft's
-/// operators.
+/// Returns the value of a constant, directly or after Identity and Squeeze nodes, which the functions of Graft's
+/// operators insert. Returns nothing if the value is not constant.
 std::optional<onnx::TensorData> constant_of(const onnx::Value& value) {
   const onnx::Node* node = value.producer;
   const bool hands_on = node != nullptr && (node->is("Identity") || node->is("Squeeze")) && node->input(0) != nullptr;
@@ -262,7 +262,8 @@ struct Contraction {
   SumAxis left;
   SumAxis right;
   std::optional<std::int64_t> terms;  ///< The number of terms in one sum; empty if a size is not fixed.
-  /// The shape in which the scales of the left side broadcast against the result; -1 stands for the number of scales.
+  /// The shape to which the scales of the left side are reshaped, so that they broadcast against the result. A size of
+  /// -1 is replaced by the number of scales.
   Dims left_factor;
   Dims right_factor;
   /// The number of times that the scales of the right side repeat: the number of groups of a ConvTranspose, otherwise

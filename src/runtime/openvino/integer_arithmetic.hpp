@@ -17,10 +17,10 @@ inline constexpr std::string_view engine_fixed = "Fixed";
 /// DequantizeLinear(a), DequantizeLinear(b) -> Conv becomes Conv(a - zero point, b - zero point) -> Mul(scale a * scale
 /// b) -> Add(bias), with integers in f32.
 ///
-/// OpenVINO 2026.4 would compute QuantizeLinear and DequantizeLinear with its low precision transformations. Measured
-/// on a CPU without VNNI: a Conv in i8 halves the weights and rounds them again to fit 16-bit sums, which is off by 0.8
-/// % of the sum, 73153 of 9290304 in a Conv of 64 channels. Where OpenVINO computes in f32, it multiplies the scales
-/// into the weights, and each product is rounded.
+/// OpenVINO 2026.4 would compute QuantizeLinear and DequantizeLinear with its low precision transformations. On a CPU
+/// without VNNI, they compute a Conv in i8 with halved weights, which are rounded again to fit 16-bit sums. In a
+/// measured Conv of 64 channels, a sum of 9290304 was off by 73153 (0.8 %). Where OpenVINO computes in f32, it
+/// multiplies the scales into the weights, and each product is rounded.
 ///
 /// Therefore QuantizeLinear and DequantizeLinear of i8 and u8 become nodes of this engine. A Conv, ConvTranspose,
 /// MatMul or Gemm that reads two DequantizeLinear nodes multiplies and adds integers in f32, which is exact up to 2^24.

@@ -30,7 +30,8 @@ class OutputShapes {
   void infer(const std::map<std::string, Shape, std::less<>>& input_shapes, const TensorMap& outputs);
 
   std::shared_ptr<const onnx::Model> model_;
-  /// The input shapes of the previous run, for which `expected_` holds the inferred shapes: most runs repeat them.
+  /// The input shapes of the previous run. `expected_` holds the output shapes that were inferred for them, so that a
+  /// run with the same input shapes infers nothing.
   std::optional<std::map<std::string, Shape, std::less<>>> input_shapes_;
   std::map<std::string, Shape> expected_;
 };

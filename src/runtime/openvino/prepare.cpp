@@ -25,8 +25,8 @@
 namespace graft::runtime {
 namespace {
 
-/// A Constant without elements becomes ConstantOfShape(shape) for all inputs of a node. OpenVINO's reader (2026.4)
-/// reads such a constant as a scalar, but keeps the shape of a computed tensor.
+/// Replaces each input of the node that is a constant without elements with the result of a ConstantOfShape node of the
+/// same shape. OpenVINO's reader (2026.4) reads such a constant as a scalar, but keeps the shape of a computed tensor.
 void make_what_has_no_elements(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

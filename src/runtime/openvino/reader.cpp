@@ -93,10 +93,10 @@ struct KernelTypes {
 /// An OpenVINO operation that runs one of Graft's operators. It has no state, because the CPU plugin may evaluate one
 /// object on several threads.
 ///
-/// The plugin changes types: f16 and bf16 arrive as f32, i64 as i32, booleans as u8. The node declares the output types
-/// of the operator's type row for the arriving types if there is one, otherwise those for the types that the model
-/// declares. The kernel runs in that row, or always in the declared one (PlacedOperator::in_declared_types), and
-/// tensors are converted as needed.
+/// The plugin changes types: f16 and bf16 tensors arrive as f32, i64 as i32, booleans as u8. If the operator accepts
+/// the types that arrive (one of its TypeRow objects matches them), the node declares the output types of that TypeRow,
+/// and the kernel computes in its types. Otherwise, and always if PlacedOperator::in_declared_types is set, the kernel
+/// computes in the types that the model declares, and tensors are converted before and after it.
 class OperatorNode : public ov::op::Op {
  public:
   OPENVINO_OP("Operator", "graft");

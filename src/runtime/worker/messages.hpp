@@ -44,7 +44,7 @@ struct Greeting {
   std::string engine;
 };
 
-/// The reason why a request failed: the parts of an Error.
+/// The reason why a request failed: the kind and the text of the Error that the worker caught.
 struct Failure {
   Error::Kind kind = Error::Kind::internal;
   std::string text;

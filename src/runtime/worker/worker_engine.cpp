@@ -91,7 +91,8 @@ class Process {
     };
   }
 
-  /// Kills the process unless it has ended, and returns how it ended: "ended by signal 9", or `why` if given.
+  /// Kills the process unless it has ended, and returns how it ended, such as "ended by signal 9". Returns `why`
+  /// instead if it is not empty. Later calls return the result of the first call.
   [[nodiscard]] std::string end(std::string why = {}) {
     const std::scoped_lock lock(mutex_);
     if (end_.empty()) {
