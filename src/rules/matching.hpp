@@ -30,7 +30,8 @@ struct Region {
 
 struct Selection {
   std::vector<Region> regions;
-  std::vector<std::string> nearest;  ///< If there are no regions: the nearest nodes, and the conditions that failed.
+  /// The nodes nearest to a match, with the conditions that failed; empty if there are regions.
+  std::vector<std::string> nearest;
 };
 
 [[nodiscard]] Selection select(const Selector& selector, const std::vector<onnx::Graph*>& graphs);

@@ -128,8 +128,9 @@ struct RuleOperator {
   std::string plugin_version;
   std::string plugin_namespace;
   [[nodiscard]] std::string to_string() const;
-  /// Returns the name of the attribute that contains the int8 scale of the operator's first input (output_scale():
-  /// first output), or an empty string if Graft has no int8 form for it.
+  /// Returns the name of the attribute that contains the int8 scale of the operator's first input. Returns an empty
+  /// string if the operator is not Graft's or does not support int8. output_scale() returns the attribute for the first
+  /// output.
   [[nodiscard]] std::string input_scale() const {
     return graft == nullptr ? "" : std::string(graft->ports.front().scale);
   }

@@ -14,7 +14,8 @@ namespace graft::toolkit {
 
 struct Model::State {
   graft::onnx::Model model;
-  /// Nodes that only fit the input sizes declared in the file, for a network that was read with dynamic sizes instead.
+  /// The nodes that fit only the input sizes declared in the file. Set if the network was read with dynamic sizes
+  /// instead of these.
   std::vector<passes::FrozenSize> frozen = {};
   report::Origin origin = {};
 };

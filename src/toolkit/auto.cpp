@@ -109,8 +109,8 @@ bool has_type(const report::EngineLayer& kernel, const std::string& type) {
          std::ranges::count(kernel.outputs, type, &report::EngineTensor::type) != 0;
 }
 
-/// Returns a line for each node that is f16 or bf16 in the quantized model, and whose kernels neither read nor write
-/// the type.
+/// Returns one line for each node that is f16 or bf16 in the quantized model although no kernel that computes it reads
+/// or writes this type.
 std::vector<std::string> find_wider_kernels(const report::EngineLayers& engine, const QuantizeReport& quantized) {
   const std::string type(to_string(quantized.precision));
   std::vector<std::string> lines;
@@ -396,8 +396,8 @@ class AutoRun {
     return report_.convert->runs().value_or(true);
   }
 
-  /// Chooses the GPUs for which the plugin library has code, where the network may have plugins and the default of
-  /// TensorRT-RTX has more GPUs.
+  /// If the network may have plugins, and their library has no code for some GPUs of TensorRT-RTX's default, replaces
+  /// the default by the GPUs for which the library has code, and sets the reason in the report.
   void choose_targets_of_plugins() {
     const std::vector<std::string>& targets = report_.convert->targets_of_plugins;
     if (!chooses_for_plugins_ || targets.empty() || !build_.plugins || !may_have_plugins(*report_.convert)) return;

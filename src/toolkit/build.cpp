@@ -52,8 +52,8 @@ std::optional<inspect::Release> release_of(const report::TensorRTIdentity& tenso
   return inspect::find_release(fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version));
 }
 
-/// Sets `targets_without_plugins` and `missing_code`: on a target for which the plugin library has no code, the engine
-/// loads and its plugins fail.
+/// Sets `targets_without_plugins` to the targets for which Graft's plugin library has no code, and `missing_code` to a
+/// message about them. On such a target the engine loads, but its plugins fail.
 void find_targets_without_plugins(const onnx::Model& given, BuildReport& report) {
   const std::vector<std::string> architectures = cuda_architectures();
   const bool is_default = report.targets.empty() && report.tensorrt.flavor == "rtx";
@@ -103,8 +103,9 @@ void check_has_no_strings(const onnx::Model& model) {
   }
 }
 
-/// Throws the Error with which `convert` refuses the model, so that no engine is built from a node that ONNX forbids:
-/// TensorRT builds some of these nodes, and what it computes for them is not defined.
+/// Throws the errors with which `convert` refuses a model with a node that ONNX forbids, because TensorRT builds some
+/// of these nodes and computes undefined values for them. `libraries` are plugin libraries that TensorRT loads to check
+/// types.
 void check_model(const onnx::Model& model, const BuildOptions& options, const std::vector<std::string>& libraries) {
   check_nodes(model);
   inspect::ProbeOptions trials;
@@ -171,9 +172,9 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns an error about missing ranges with suggested ranges as its example, instead of the example of the engine
-/// driver. The example is removed if shape inference accepts no suggested ranges. Returns all other errors unchanged,
-/// and errors for Python, whose example is an argument.
+/// Replaces the driver's example in an error about missing ranges by suggested ranges for the same inputs. Removes the
+/// example if no range is suggested or if shape inference refuses the suggested ones. Returns other errors unchanged,
+/// and so an error that names a Python argument instead of an option.
 EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
   EngineFailure failure = error.failure();
   const std::string_view name = setting_name(Setting::shape_ranges);
@@ -196,7 +197,8 @@ EngineError with_suggested_ranges(const EngineError& error, const Model& model) 
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns the error with the names that describe() gives to nodes without a name.
+/// Returns the error with each "node '' (Op)" in its message, the driver's text for a node without a name, replaced by
+/// the description that onnx::describe() returns.
 EngineError with_names(const EngineError& error, const onnx::Model& model) {
   EngineFailure failure = error.failure();
   const nlohmann::json facts = nlohmann::json::parse(failure.facts);
@@ -214,8 +216,9 @@ EngineError with_names(const EngineError& error, const onnx::Model& model) {
   return {error.kind(), std::move(failure)};
 }
 
-/// Adds the nodes that compute a different tensor in the network than ONNX defines and that no rule has found.
-/// `parsed`: the model as TensorRT parsed it. `tensors`: the member of this name of the engine driver's result.
+/// Adds to `nodes` a verdict on each node whose output has another type or shape in TensorRT's network than ONNX
+/// defines, unless a rule has already found a problem of the node. `parsed` is the model as TensorRT parsed it, and
+/// `tensors` the member of this name in the engine driver's result.
 void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& tensors,
                            std::vector<report::NodeSupport>& nodes) {
   for (const auto& different : inspect::find_different_tensors(parsed, tensors)) {
@@ -234,8 +237,8 @@ void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& tens
   }
 }
 
-/// Returns a warning for each input or output of the engine whose name is not the model's: TensorRT renames an input
-/// that is also an output.
+/// Returns a warning for each input or output of the engine that has another name than in the model, because TensorRT
+/// renames an input that is also an output.
 std::vector<std::string> renamed_tensors(const onnx::Graph& graph, const report::ParsedNetwork& network) {
   std::vector<std::string> warnings;
   const auto compare = [&](const char* kind, const std::vector<onnx::Value*>& values,

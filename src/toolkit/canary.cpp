@@ -45,13 +45,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The numbers of elements of a tensor that may be stored. They are primes, so that evenly spaced positions visit all
-/// columns of a tensor whose row length is a round number. The first number with which the tensors of a run have at
-/// most `most_of_run` stored elements is used, or else the last one.
+/// The limits on the number of elements that are stored for one inner tensor. The largest limit is used with which all
+/// tensors of a run together have at most `most_of_run` stored elements, or else the smallest. The numbers are primes,
+/// so that the evenly spaced positions of the stored elements are in all columns of a matrix even if its row length is
+/// a round number.
 constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
 constexpr std::int64_t most_of_run = 16 << 20;
 constexpr std::int64_t samples_of_output = 1048573;
-/// Maximum number of bytes of tensors in memory at a time.
+/// Maximum total size in bytes of the tensors that are in memory at a time.
 constexpr std::int64_t memory = std::int64_t{1} << 30;
 
 /// A tensor that may be compared.
@@ -324,8 +325,9 @@ std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, 
   return runs;
 }
 
-/// Returns the model for the folder: only outputs that are compared, and with plugins without the functions of Graft's
-/// operators. Throws Error where no output can be compared.
+/// Returns the model that is written to the folder. Of the outputs of `model` it keeps those that are compared. If
+/// `with_plugins` is set, it has no ONNX functions for nodes of Graft's operators, so that TensorRT runs them as
+/// plugins. Throws Error if no output can be compared.
 onnx::Model written_model(const onnx::Model& model, const CanaryRuns& runs, bool with_plugins) {
   std::set<std::string, std::less<>> compared;
   for (const Candidate& candidate : runs.candidates()) compared.insert(candidate.value->name);

@@ -26,12 +26,12 @@ std::string engine_option(CpuEngine engine) {
   return "";
 }
 
-/// Returns the option and the path for a command line, or an empty string for an empty path.
+/// Returns an option followed by a quoted path, such as " --output out.onnx", or an empty string for an empty path.
 std::string path_option(std::string_view option, const std::filesystem::path& path) {
   return path.empty() ? "" : fmt::format(" {} {}", option, shell_path(path));
 }
 
-/// Returns the option for a command line, once for each value.
+/// Returns the option followed by a value, repeated for each value, such as " --only a --only b".
 std::string repeated_option(std::string_view option, const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += fmt::format(" {} {}", option, shell_argument(value));

@@ -98,7 +98,8 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> fixed_sizes(const 
   return sizes;
 }
 
-/// The signal-to-noise ratio that each output must have where values are rounded to larger steps than in the model.
+/// The signal-to-noise ratio in dB that each output must have if the options request Quantized::symmetric, which rounds
+/// to larger steps than the model.
 constexpr double least_snr_of_symmetric = 20;
 
 /// Compares the values of the converted model with the values of the original. Sets only `values`,

@@ -19,15 +19,16 @@ namespace graft::toolkit {
 /// The purpose of running models. It selects the first engine with CpuEngine::automatic and has no effect on the other
 /// choices.
 enum class Purpose : std::uint8_t {
-  values,  ///< Results that are returned or compared: ONNX Runtime, and OpenVINO for what it does not run.
-  proofs,  ///< Many small rewrites: OpenVINO, checked by a repetition, and by a sample in ONNX Runtime.
+  values,  ///< Results are returned or compared: ONNX Runtime is first, and OpenVINO runs the models that it refuses.
+  proofs,  ///< Many small rewrites are proven: OpenVINO runs each model twice, and ONNX Runtime repeats a sample.
 };
 
-/// Returns the purpose whose first engine can run the model: Graft's own kernels run only in OpenVINO.
+/// Returns Purpose::proofs, with which OpenVINO is the first engine, for Graft's own kernels, which run only in
+/// OpenVINO. Returns Purpose::values otherwise.
 [[nodiscard]] Purpose purpose_of_run(bool own_kernels);
 
-/// Returns the engine, which exists once in the process. OpenVINO is the default engine of the build; ONNX Runtime uses
-/// it for work that it cannot do itself.
+/// Returns the engine for a choice and a purpose; repeated calls return the same object. The OpenVINO in it is
+/// runtime::default_engine(). With the choice ONNX Runtime, that engine runs the models with Graft's own CPU kernels.
 [[nodiscard]] const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose);
 
 /// Returns "ONNX Runtime 1.31.1: ..." with its message where it does not load the model as it is, or an empty string
@@ -56,10 +57,10 @@ class UsedEngines {
   std::vector<std::string> rewrites_;
 };
 
-/// Returns lines for reports, each once. For models that are run for values with CpuEngine::automatic, the lines are
-/// UsedEngines::reasons of `used`. Otherwise they name each engine that was left out of a model because it is known to
-/// compute a node wrongly, or that ran the model nevertheless because it was chosen or is the only engine. In both
-/// cases UsedEngines::rewrites are among the lines.
+/// Returns lines for reports, without duplicates. If ONNX Runtime is the first choice (CpuEngine::automatic and
+/// Purpose::values), they are UsedEngines::reasons and UsedEngines::rewrites of `used`. Otherwise they are
+/// UsedEngines::rewrites and, for each of `models`, a line if an engine is known to compute one of its nodes wrongly:
+/// the engine was left out, or it ran the model because it was chosen or is the only engine.
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 

@@ -47,8 +47,8 @@ Finding cpu_engine() {
   return finding;
 }
 
-/// Returns the finding for ONNX Runtime. It is not needed, because models also run in OpenVINO, which is known to
-/// compute more operators wrongly.
+/// Returns the finding for ONNX Runtime. ONNX Runtime is optional: without it, models run in OpenVINO, but OpenVINO is
+/// known to compute more operators wrongly.
 Finding reference_engine() {
   Finding finding{.name = "reference for values"};
   try {

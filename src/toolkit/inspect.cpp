@@ -79,9 +79,10 @@ void note_that_converted_runs(std::vector<report::NodeSupport>& nodes, std::stri
   }
 }
 
-/// Corrects the verdicts by the rules on the converted model. If the original runs by rule except for lowered nodes,
-/// these nodes stay lowered only if no rule predicts a problem in the converted model. If the original does not run,
-/// its failing nodes become lowered if no rule predicts a problem in the converted model.
+/// Corrects verdicts on the original model with the rules' verdicts on the converted model. If the original runs after
+/// its lowered nodes are rewritten, but a rule predicts a problem in the converted model, lowered nodes get the verdict
+/// on this problem (blame_lowered). If the original does not run, and no rule predicts a problem in the converted
+/// model, the failing nodes become lowered.
 void judge_converted(const onnx::Model& converted, const inspect::Release& release,
                      std::vector<report::NodeSupport>& nodes) {
   const bool any_lowered = std::any_of(nodes.begin(), nodes.end(), [](const report::NodeSupport& node) {
@@ -191,8 +192,9 @@ bool has_failing_call(const Inspection& inspection) {
   return found;
 }
 
-/// Builds the converted model if TensorRT did not build the given model, and corrects the verdicts. If the probe is not
-/// automatic, the converted model is built only to find where it can be cut.
+/// Builds the converted model with TensorRT if TensorRT did not build the given model, and corrects the verdicts on the
+/// nodes of the given model. If the caller chose TensorRT explicitly (the probe is not automatic), keeps these verdicts
+/// and uses the build only to find where the network can be cut.
 void ask_about_converted(Work& work, Inspection& inspection, const inspect::ProbeOptions& options,
                          const TrialCallback& on_end, const std::function<bool()>& is_stopped) {
   std::vector<report::NodeSupport>& given_nodes = inspection.report.nodes;

@@ -21,9 +21,10 @@ class Work;
 
 /// An inspection that is not finished: its report, and what later steps need.
 struct Inspection {
-  report::InspectReport report;             ///< The report; `finish` sets its other members.
-  graft::onnx::Model model;                 ///< The model that is inspected.
-  bool has_checked_types = false;           ///< Whether check_types was called, before a conversion.
+  report::InspectReport report;  ///< The report, with verdicts; `finish` sets the rest of its members.
+  graft::onnx::Model model;      ///< The model that is inspected.
+  /// Whether check_types was called before a conversion, so that it need not run again.
+  bool has_checked_types = false;
   std::optional<inspect::Release> release;  ///< The release whose rules judge; if not set, the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; empty for a converted model.
   /// The verdicts on the nodes of `prospect.converted`. Set if a node that calls a function does not run: a conversion

@@ -54,7 +54,8 @@ constexpr std::array template_operators = {
     TemplateOperator{"two_inputs", "GatedTanh", "gated_tanh"},
     TemplateOperator{"data_sizes", "SelectRows", "select_rows"},
 };
-/// The kind whose names are used in the files that all kinds share.
+/// The template operator whose names occur in the files of templates/operators/common, which projects of all kinds
+/// share.
 constexpr const TemplateOperator& common_operator = template_operators[0];
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }

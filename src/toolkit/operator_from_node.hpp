@@ -12,7 +12,8 @@
 
 namespace graft::toolkit {
 
-/// A source of an operator: `suffix` follows the name of the operator's folder, as in "blur" and "_cpu.cpp".
+/// A source file of an operator. Its name is the name of the operator's folder followed by `suffix`, such as
+/// "blur_cpu.cpp" with the suffix "_cpu.cpp".
 struct OperatorSource {
   std::string suffix;
   std::string text;
@@ -20,9 +21,9 @@ struct OperatorSource {
 
 /// The names in the sources of an operator.
 struct OperatorNames {
-  std::string space;       ///< The C++ namespace: "my_ops".
-  std::string definition;  ///< The C++ type: "Blur".
-  std::string folder;      ///< "blur".
+  std::string space;       ///< The C++ namespace of the project, such as "my_ops".
+  std::string definition;  ///< The C++ type of the operator, such as "Blur".
+  std::string folder;      ///< The operator's folder in the project, such as "blur".
 };
 
 /// Returns the node of this name, also in branches and bodies of loops. Throws Error where no node or several nodes

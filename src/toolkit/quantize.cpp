@@ -29,7 +29,8 @@
 namespace graft::toolkit {
 namespace {
 
-/// Throws Error if an option that belongs to other precisions is given. `option` names it in the message.
+/// Throws Error if `is_given` is true. `option` is an option that does not apply to the precision in `options`; the
+/// message names both.
 void refuse(bool is_given, Setting option, const QuantizeOptions& options) {
   if (!is_given) return;
   throw Error(fmt::format("{0}: this option does not apply to {1} {2}\nRemove {0}", setting_name(option),
@@ -63,8 +64,8 @@ void check_16_bits(const QuantizeOptions& options) {
   }
 }
 
-/// Throws Error if the options have neither data nor a calibration cache, a cache and options that determine scales, or
-/// a cache without data and options that judge the result.
+/// Throws Error in three cases: the options have neither data nor a calibration cache; they have a cache and options
+/// that determine scales; or they have a cache, no data, and options that judge the result on data.
 void check_scales(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
   const bool has_any_data = has_any(options);

@@ -19,7 +19,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// Returns whether the data are a folder, or too large for a single run.
+/// Returns whether the data are a folder or have more than 2^24 elements, so that they are not used in a single run.
 bool needs_parts(const data::Columns& columns) {
   constexpr std::int64_t most_elements = std::int64_t{1} << 24;
   std::int64_t elements = 0;
@@ -36,8 +36,8 @@ bool needs_parts(const data::Columns& columns) {
   return elements > most_elements;
 }
 
-/// Returns the data with which the result is compared: all data, as `graft verify --data` uses them, or `judged`
-/// samples where the data are a folder or too large for a single run.
+/// Returns the data with which the result is compared: all data, as `graft verify --data` uses them or, if
+/// needs_parts() is true for them, `judged` samples that are evenly spread over the samples of the calibration.
 std::vector<runtime::TensorMap> data_to_judge_by(const GivenData& given, const onnx::Model& model,
                                                  const quant::CalibrationData& calibration, std::int64_t judged) {
   const data::Inputs inputs = data::inputs_of(model);

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A process that is connected to a cluster, and the files that it reads.
+/// A Python process (graft.ray) that is connected to a cluster, and the temporary files that it reads.
 class RayProcess {
  public:
   RayProcess(const std::string& address, const CancelToken& cancel)
@@ -33,14 +33,15 @@ class RayProcess {
     }
   }
 
-  /// Writes a model for the process and returns its file.
+  /// Writes a model to a temporary file for the process and returns the path.
   [[nodiscard]] std::string save(const Model& model) {
     const std::filesystem::path file = folder_.path() / ("model_" + std::to_string(models_++) + ".onnx");
     model.save(file);
     return file.string();
   }
 
-  /// Writes tensors for the process and returns their file, or an empty string if there are none.
+  /// Writes tensors to a temporary .npz file for the process and returns its path, or an empty string if there are no
+  /// tensors.
   [[nodiscard]] std::string save(const TensorViews& tensors) {
     if (tensors.empty()) return "";
     const std::filesystem::path file = folder_.path() / "data.npz";
@@ -48,7 +49,7 @@ class RayProcess {
     return file.string();
   }
 
-  /// Returns the bytes of the next part, or nothing after the last.
+  /// Waits for the result of the next part of the work and returns its bytes, or nothing after the last one.
   [[nodiscard]] std::optional<std::string> next() {
     const json answer = ask(json::object());
     if (!answer.contains("file")) return std::nullopt;
@@ -89,7 +90,8 @@ std::string_view word_of(CpuEngine engine) {
 
 json number_or_null(std::optional<double> number) { return number ? json(*number) : json(nullptr); }
 
-/// Starts the work that a request describes, and returns the function that waits for its parts.
+/// Starts the work that `request` describes on the samples, with `settings`, on the cluster. Returns a function that
+/// waits for the results of the parts into which the cluster divides the samples.
 NextPart start(const std::shared_ptr<RayProcess>& process, json request, SampleRange samples, json settings) {
   request["begin"] = samples.begin;
   request["end"] = samples.end;

@@ -8,7 +8,7 @@ namespace graft::toolkit {
 
 /// A file of templates/operators.
 struct TemplateFile {
-  std::string_view path;  ///< "common/tests/test_operators.py"
+  std::string_view path;  ///< The path in templates/operators, for example "common/tests/test_operators.py".
   std::string_view text;
 };
 

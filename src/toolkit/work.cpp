@@ -65,8 +65,8 @@ class WatchedEngine final : public runtime::Engine {
   }
 
  private:
-  /// Returns `form`, such as the checked or unchecked version of the engine, in a wrapper that checks the token as
-  /// well.
+  /// Returns `form`, the checked, unchecked or second engine of this engine, in a wrapper that checks the token as
+  /// well. `wrapped` keeps the wrapper for the next call. Returns this object if `form` is the engine itself.
   [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form,
                                             std::unique_ptr<WatchedEngine>& wrapped) const {
     if (&form == &engine_) return *this;

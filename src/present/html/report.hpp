@@ -26,7 +26,7 @@ enum class Tone : std::uint8_t { plain, blue, green, violet, amber, red };
 struct Kind {
   std::string key;    ///< The key by which nodes and cells refer to the kind.
   std::string mark;   ///< A character that is shown with the color, since not everybody sees colors.
-  std::string title;  ///< "unsupported"
+  std::string title;  ///< The name of the kind for readers, for example "unsupported".
   std::string meaning;
   Tone tone = Tone::plain;
   bool is_problem = false;  ///< Whether the viewer steps through the nodes of this kind.
@@ -41,7 +41,7 @@ struct Fact {
 /// A tensor that a node reads or computes.
 struct Port {
   std::string name;
-  std::string type;          ///< "f32[1, 64, 56, 56]"
+  std::string type;          ///< The type and shape, for example "f32[1, 64, 56, 56]".
   bool is_constant = false;  ///< Whether the tensor is a constant; constants are not drawn.
 };
 
@@ -143,7 +143,8 @@ struct BarChart {
     std::string label;
     std::string note;
     std::vector<std::optional<double>> values;  ///< The values of the row, one for each series.
-    std::optional<double> mark = {};            ///< The value that was to be reached or that is attainable.
+    /// The target of the row, such as an attainable speed, which the chart marks.
+    std::optional<double> mark = {};
     bool is_problem = false;
   };
   std::string title;
@@ -155,7 +156,7 @@ struct BarChart {
   std::vector<Row> rows;
 };
 
-/// Points by two measures. If there are several measures for x, each has a plot of its own that shows all points.
+/// Points with one y value and one or more x values. For each x axis, the viewer shows a plot of all points.
 struct Scatter {
   struct Axis {
     std::string title;
@@ -168,7 +169,7 @@ struct Scatter {
   };
   struct Point {
     std::string label;
-    std::vector<double> x;  ///< The values of the point, one for each x axis.
+    std::vector<double> x;  ///< The x values of the point, one for each x axis.
     double y = 0;
     std::size_t series = 0;
     bool is_chosen = false;
@@ -190,7 +191,7 @@ using Section = std::variant<Table, Histogram, BarChart, Scatter>;
 
 /// A problem and what to do about it, which the viewer shows above the graph.
 struct Problem {
-  std::string title;  ///< "3 NonMaxSuppression"
+  std::string title;  ///< The number of nodes and their operator, for example "3 NonMaxSuppression".
   std::string kind;   ///< The key of a Kind; empty if the problem is not a verdict on nodes.
   std::string reason;
   std::string advice;
@@ -199,7 +200,7 @@ struct Problem {
 
 /// Nodes that belong together, such as nodes that a conversion fuses. The viewer highlights them together.
 struct Group {
-  std::string title;  ///< "InstanceNorm, as a plugin"
+  std::string title;  ///< The operator that replaces the nodes, for example "InstanceNorm, as a plugin".
   std::string note;
   std::vector<Place> nodes;
 };
@@ -211,10 +212,10 @@ struct Comparison {
 };
 
 struct Report {
-  std::string command;       ///< "inspect"
+  std::string command;       ///< The command that wrote the report, for example "inspect".
   std::string command_line;  ///< The command line that wrote the report; empty if a program called the library.
   std::string version;       ///< The version of Graft.
-  std::string date;          ///< "2026-11-22T09:30:00Z"
+  std::string date;          ///< The time of the report in UTC, for example "2026-11-22T09:30:00Z".
   std::string title;
   std::string verdict;            ///< The result in one sentence.
   std::vector<Problem> problems;  ///< The worst problem first.

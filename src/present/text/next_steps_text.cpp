@@ -182,15 +182,15 @@ std::string judge_option(const report::ConvertReport& report) {
   return options.inspect.judge == report::Judge::automatic ? "" : " --probe " + to_string(options.inspect.judge);
 }
 
-/// The differences between a printed `graft convert` command and the options of the report.
+/// The differences between the `graft convert` command that convert_command returns and the options of the report.
 struct Repeated {
-  bool keeps_plugins = true;  ///< False: without the option that leaves out plugins.
+  bool keeps_plugins = true;  ///< Whether the option that forbids plugins is repeated; if false, it is left out.
   bool cuts = false;
   bool explains = false;
 };
 
-/// Returns the command that repeats a conversion with the same options, apart from `how`. A command with --cut always
-/// writes the ONNX functions, which a cut needs.
+/// Returns the command that repeats a conversion with the same options, except for the differences in `how`. A command
+/// with --cut always writes the ONNX functions, which a cut needs.
 std::string convert_command(const report::ConvertReport& report, const Repeated& how) {
   report::ConvertOptions options = report.options;
   options.output = report.output;
@@ -202,7 +202,7 @@ std::string convert_command(const report::ConvertReport& report, const Repeated&
   return command + library_options();
 }
 
-/// Returns the command that explains the rules that could not be applied.
+/// Returns the command that explains the rules that could not be applied. `cuts`: the command also has --cut.
 NextCommand next_for_rules(const report::ConvertReport& report, bool cuts) {
   return {convert_command(report, {.cuts = cuts, .explains = true}),
           "explains each rule; correct the rules that could not be applied, or mark them as optional"};

@@ -93,7 +93,8 @@ void add_improvements(Listing& text, const QuantizeReport& report) {
   if (!parts.empty()) text.add(fmt::format("improvements: {}", fmt::join(parts, ", ")));
 }
 
-/// Adds the outputs, under a title that ends with `basis`. `plain` names the model of the figures in plain_outputs.
+/// Adds a table of the outputs' errors; `basis` is the end of its title. If the errors of an output in plain_outputs
+/// differ, adds a row with them, in which `plain` names the model that has these errors.
 void add_outputs(Listing& text, const QuantizeReport& report, const std::string& basis, const std::string& plain) {
   Table table;
   for (std::size_t i = 0; i < report.outputs.size(); ++i) {

@@ -21,9 +21,9 @@ namespace graft::present {
 
 /// The number of changes that one improvement of --improve made to the network.
 struct AppliedImprovement {
-  const char* done;  ///< "equalized"
+  const char* done;  ///< The participle for the change, for example "equalized".
   std::size_t count = 0;
-  const char* noun;  ///< "pair", "tensor" or "layer"
+  const char* noun;  ///< The singular of what is counted: "pair", "tensor" or "layer".
 };
 
 /// Returns the improvements that changed the network.

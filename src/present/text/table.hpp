@@ -46,7 +46,7 @@ class Table {
 /// Returns a text of at most `most` characters. A longer text loses its beginning, because the end of a long name is
 /// more specific.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t most);
-/// Returns a count with its noun: "1 node", "3 nodes".
+/// Returns a count with its noun: "1 node", "3 nodes". Without `plural`, the plural is the singular followed by "s".
 [[nodiscard]] std::string count_text(std::size_t count, std::string_view singular, std::string_view plural = {});
 
 /// Returns the escape sequence that starts a color; empty for Color::none.

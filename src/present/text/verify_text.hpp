@@ -29,24 +29,28 @@ namespace graft::present {
 /// of the network that the runs did not reach, or operators without Graft's kernels.
 [[nodiscard]] std::vector<std::string> verify_warnings(const report::VerifyReport& report);
 
-/// Returns a warning about the first tensor whose noise floor is so large that hardly any difference would be found.
-/// `ran_in` names the engines of the report.
+/// Returns a warning about the first tensor whose noise floor is so large that hardly any difference would be found;
+/// an empty list if no tensor has such a floor. `ran_in` names the engines of the report. `has_data` is true if the
+/// inputs are the user's and not synthetic. The advice depends on both.
 [[nodiscard]] std::vector<std::string> noise_warnings(const std::vector<ComparedTensor>& tensors,
                                                       const std::string& ran_in, bool has_data);
-/// Returns a warning about an output without a verdict. `why` is the reason in the report. If `why` is empty, the
-/// reason follows from the other arguments: the difference in the worst run is within the noise (`is_lost_in_noise`),
-/// the output is empty in all runs (`is_empty`), or no element is finite in both models.
+/// Returns a warning about the output `name`, which has no verdict. `why` is the reason in the report. If `why` is
+/// empty, the reason follows from the other arguments: the difference in the worst run is within the noise
+/// (`is_lost_in_noise`), the output is empty in all runs (`is_empty`), or no element is finite in both models. With
+/// `has_data`, the advice is about the user's inputs instead of synthetic ones.
 [[nodiscard]] std::string nothing_compared_warning(const std::string& name, const std::string& why,
                                                    bool is_lost_in_noise, bool is_empty,
                                                    const report::Difference& worst, bool has_data);
-/// Returns a warning for each string of ComparedModels::unreached.
+/// Returns a warning for each string of ComparedModels::unreached, with the advice to use other inputs. With
+/// `has_data`, the inputs are the user's; otherwise they are synthetic.
 [[nodiscard]] std::vector<std::string> unreached_warnings(const std::vector<std::string>& unreached, bool has_data);
 /// Returns a warning for each output that is the same by its tolerance, but differs by more than rounding explains
 /// (ComparedOutput::beyond_rounding).
 [[nodiscard]] std::vector<std::string> beyond_rounding_warnings(const report::VerifyReport& report);
 /// Returns a warning about operators that `--kernels own` did not run with Graft's kernels.
 [[nodiscard]] std::vector<std::string> kernel_warnings(const std::vector<std::string>& without_own_kernels);
-/// Returns a warning if a candidate that was calibrated for real inputs differs on synthetic inputs.
+/// Returns a warning if a quantized candidate, which was calibrated for real inputs, differs from the reference on
+/// synthetic inputs; otherwise an empty list.
 [[nodiscard]] std::vector<std::string> calibration_warnings(report::Verdict verdict, bool is_quantized_candidate,
                                                             bool has_data);
 

@@ -29,8 +29,8 @@ std::vector<const onnx::Value*> find_ends(const onnx::Graph& graph, const std::v
   return result;
 }
 
-/// Returns the inputs of the sub-network that computes `to`: following each path back from `to`, the first tensor that
-/// is in `from` or is an input of the graph.
+/// Returns the inputs of the sub-network that computes `to`. On each path back from a tensor in `to`, this is the first
+/// tensor that is in `from` or is an input of the graph.
 std::vector<const onnx::Value*> inputs_reached(const std::vector<const onnx::Value*>& to,
                                                const std::vector<const onnx::Value*>& from) {
   std::vector<const onnx::Value*> result;
