@@ -10,8 +10,8 @@ namespace graft {
 
 /// A failure that the engine driver reports. python/graft/engine/README.md describes the kinds and their facts.
 struct EngineFailure {
-  std::string kind = {};     ///< "parse", "build", "crash", "hang", "shapes", "target", "option", "plugin_library" ...
-  std::string message = {};  ///< The error and its place: file, node, option.
+  std::string kind = {};  ///< The kind of failure: "parse", "build", "crash", "hang", "shapes", "target", "option" ...
+  std::string message = {};    ///< The message, which names the file, the node or the option.
   std::string next_step = {};  ///< The action for the user; may be empty.
   std::string library = {};    ///< The plugin library that caused the failure; empty where no library did.
   /// The reason why `library` cannot be loaded, such as "no_file", "architecture" or "dependency";

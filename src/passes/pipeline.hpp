@@ -39,7 +39,8 @@ struct ConvertOptions {
   /// and cannot run by itself. Such a proof may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
-  std::vector<Pass> extra_passes;  ///< Passes of the caller, each with its place, in the order in which they run.
+  /// Passes of the caller, in the order in which they run; Pass::after is the place of each.
+  std::vector<Pass> extra_passes;
   /// Called before each pass with its name, the number of passes already run and the total number.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };

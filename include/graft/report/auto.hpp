@@ -39,7 +39,7 @@ enum class StepState : std::uint8_t {
   return "";
 }
 
-/// A step of `graft auto`. `command` does the same as this step alone.
+/// A step of `graft auto`. `command` is the command line that does the same as this step alone.
 struct AutoStep {
   std::string name = {};
   StepState state = StepState::not_reached;

@@ -38,7 +38,7 @@ struct ModelNode {
 /// The main graph of a model, the body of a node, or the body of a function. Nodes are in topological order: each node
 /// follows the nodes whose results it reads.
 struct ModelGraph {
-  std::vector<ModelValue> inputs;  ///< Including those with a default, which are initializers.
+  std::vector<ModelValue> inputs;  ///< The inputs, including those with a default value, which are initializers.
   std::vector<ModelValue> outputs;
   std::vector<ModelNode> nodes;
 

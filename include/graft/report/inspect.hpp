@@ -62,12 +62,12 @@ inline constexpr std::array all_supports{Support::native,    Support::lowered,  
 
 /// Returns whether a node with this verdict keeps the network from running.
 [[nodiscard]] constexpr bool is_bad(Support verdict) { return verdict >= Support::unsupported; }
-/// Returns whether the verdict does not determine whether the node runs, which is true for `unknown` and `not_asked`.
+/// Returns true for `unknown` and `not_asked`, the verdicts from which it does not follow whether the node runs.
 [[nodiscard]] constexpr bool is_open(Support verdict) {
   return verdict == Support::unknown || verdict == Support::not_asked;
 }
 
-/// Returns whether this verdict only results from a run of TensorRT, not from the rules.
+/// Returns whether only a run of TensorRT, and not the rules, can give this verdict.
 [[nodiscard]] constexpr bool is_by_tensorrt(Support verdict) {
   return verdict == Support::not_asked || verdict > Support::unsupported;
 }
@@ -167,8 +167,8 @@ struct NodeSupport {
   return node.cause == computed_wrongly && node.tensorrt.empty();
 }
 
-/// Returns a phrase about nodes that run on the host instead. `wrong` of the `nodes` are computed wrongly by TensorRT:
-/// "TensorRT does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
+/// Returns the middle of a sentence about `nodes` nodes that run on the host, `wrong` of them because TensorRT computes
+/// them wrongly: "TensorRT does not run", "TensorRT computes wrongly" or "TensorRT does not run or computes wrongly".
 [[nodiscard]] constexpr std::string_view problem_text(std::size_t nodes, std::size_t wrong) {
   if (wrong == 0) return "TensorRT does not run";
   return wrong == nodes ? "TensorRT computes wrongly" : "TensorRT does not run or computes wrongly";
@@ -368,9 +368,9 @@ struct NextStep {
     build,    ///< The network is ready for `graft build`.
   };
   Kind kind = Kind::build;
-  std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, of all nodes.
-  std::size_t wrong = 0;  ///< Number of nodes of a `cut` that TensorRT builds and computes wrongly.
-  std::size_t first = 0;  ///< The first of the nodes of a `write`, as an index into the nodes of the report.
+  std::size_t nodes = 0;  ///< Number of nodes that need the step; for `build`, the number of all nodes.
+  std::size_t wrong = 0;  ///< For `cut`: the number of nodes that TensorRT builds but computes wrongly.
+  std::size_t first = 0;  ///< For `write`: the index of its first node among the nodes of the report.
   friend bool operator==(const NextStep&, const NextStep&) = default;
 };
 
@@ -387,7 +387,7 @@ struct NextCommand {
 
 /// The user's settings for running TensorRT. The next commands repeat them.
 struct TrialSettings {
-  std::vector<std::string> shapes = {};  ///< NAME=MIN..OPT..MAX or NAME=SHAPE.
+  std::vector<std::string> shapes = {};  ///< Shapes of dynamic inputs, each as NAME=MIN..OPT..MAX or NAME=SHAPE.
   std::vector<std::string> targets = {};
   std::vector<std::filesystem::path> plugin_libraries = {};
   std::string tensorrt = "auto";

@@ -115,8 +115,8 @@ struct QuantizedNode {
   std::string type = {};
   std::optional<WhyKept> why = {};
   std::string explanation = {};
-  /// Whether the range, the counts and the signal-to-noise ratio below are set: in f16 and bf16, if the first output
-  /// was measured, which requires that it is f32; in int8 and f8, never.
+  /// Whether the members below are set. In f16 and bf16 they are set if the first output of the node is f32 in the
+  /// given model and was measured. In int8 and f8 they are never set.
   bool has_figures = false;
   std::optional<double> lowest = {};
   std::optional<double> highest = {};

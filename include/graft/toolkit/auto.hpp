@@ -35,8 +35,8 @@ struct AutoOptions {
   ConvertOptions convert = {};
   VerifyOptions verify = {};
   std::optional<QuantizeOptions> quantize = {};  ///< If not set, the network keeps its types.
-  /// If `targets` is empty, the engine is built for the GPU of this machine or, if there is no GPU, for the GPUs for
-  /// which TensorRT-RTX builds without a target and on which the plugins in the network run. `layers` is always set.
+  /// The options of the build; `layers` is always set. Empty `targets` stand for the GPU of this machine or, without a
+  /// GPU, for those of TensorRT-RTX's default GPUs that run the plugins in the network.
   BuildOptions build = {};
   /// Inputs for the comparison and the calibration. If empty, inputs are synthetic. The comparison reads at most 64
   /// files of a folder. The calibration reads all files, or at most Int8Options::samples.

@@ -18,13 +18,13 @@ using report::OperatorTimes;
 
 /// The options of bench_operators.
 struct OperatorBench {
-  std::string operators = "all";           ///< Names joined by commas, or "all".
-  std::string device = "cuda";             ///< "cuda" or "cpu".
-  std::string match = {};                  ///< Only cases whose name contains this.
+  std::string operators = "all";           ///< The names of the operators, joined by commas, or "all".
+  std::string device = "cuda";             ///< The device of the kernels, "cuda" or "cpu".
+  std::string match = {};                  ///< Times only the cases whose names contain this string.
   double time_limit = 0;                   ///< Seconds after which no further case begins; 0 sets no limit.
   std::optional<std::uint32_t> seed = {};  ///< Seed of random cases, which replace the listed cases.
   std::uint32_t cases = 60;                ///< Number of random cases for each operator.
-  bool peers = true;                       ///< False: only Graft's kernels are timed.
+  bool peers = true;                       ///< Whether PyTorch and other packages are timed too.
   LogCallback on_log = {};                 ///< Called with every message of the Python process.
   Watch watch = {};
 };

@@ -44,7 +44,7 @@ struct MemoryLimits {
 /// The type and the memory layouts that an input or output of the engine may have.
 struct PortFormat {
   std::string type = {};  ///< The element type, such as "f16"; if empty, the model's type.
-  /// TensorRT's names "linear", "chw4", "hwc8" ... (docs/guide/build_options.md); at least one.
+  /// The allowed layouts, at least one, by TensorRT's names "linear", "chw4", "hwc8" ... (docs/guide/build_options.md).
   std::vector<std::string> formats = {"linear"};
 };
 
@@ -60,7 +60,7 @@ enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed 
 struct BuildOptions {
   /// GPU architectures such as "sm89". If empty, TensorRT chooses them, and the report has a warning.
   std::vector<std::string> targets = {};
-  ShapeRanges shapes = {};  ///< Ranges of every optimization profile.
+  ShapeRanges shapes = {};  ///< The ranges of dynamic inputs in every optimization profile.
   /// Further ranges, one element for each optimization profile. If empty, there is a single profile with `shapes`.
   std::vector<ShapeRanges> profiles = {};
   MemoryLimits memory = {};
@@ -69,25 +69,25 @@ struct BuildOptions {
   /// TensorRT's timing cache: a file that the build reads and extends. Several builds may share it. Not allowed with
   /// TensorRT-RTX.
   std::filesystem::path timing_cache = {};
-  bool tf32 = false;                  ///< Allow TF32 in f32 layers: a mantissa of 10 bits.
-  bool version_compatible = false;    ///< Allow later versions of TensorRT to load the engine.
-  bool exclude_lean_runtime = false;  ///< Leave the lean runtime out of the engine; only with version_compatible.
-  bool embed_plugins = false;         ///< Store the plugin libraries in the engine.
-  bool refit = false;                 ///< Allow the weights to be replaced later.
+  bool tf32 = false;                  ///< Whether f32 layers may use TF32, with a mantissa of 10 bits.
+  bool version_compatible = false;    ///< Whether later versions of TensorRT can load the engine.
+  bool exclude_lean_runtime = false;  ///< Whether the engine lacks the lean runtime; only with version_compatible.
+  bool embed_plugins = false;         ///< Whether the engine contains the plugin libraries.
+  bool refit = false;                 ///< Whether the weights can be replaced later.
   /// Whether to leave the weights out of the engine. The application then supplies them when it loads the engine.
   bool strip_weights = false;
-  bool weight_streaming = false;   ///< Allow weights to stay in host memory at run time.
+  bool weight_streaming = false;   ///< Whether weights may stay in host memory at run time.
   std::optional<Dla> dla = {};     ///< The DLA to run on; if not set, the engine runs on the GPU.
   std::optional<int> device = {};  ///< The CUDA device on which the engine is built.
-  bool plugin_override = false;    ///< Prefer plugins to ONNX operators and functions of the same name.
-  std::optional<ProfilingVerbosity> verbosity = {};  ///< If not set, TensorRT's default, layer_names_only.
+  bool plugin_override = false;    ///< Whether plugins replace ONNX operators and functions of the same name.
+  std::optional<ProfilingVerbosity> verbosity = {};  ///< If not set, TensorRT's default, which is layer_names_only.
   /// Seconds without progress after which a build counts as hanging; 3600 if not set.
   std::optional<double> time_limit = {};
   bool plugins = true;  ///< If false, TensorRT builds Graft's nodes from native layers, using their ONNX functions.
   /// Plugin libraries to load in addition to Graft's own, which is loaded where a node needs it.
   std::vector<std::filesystem::path> plugin_libraries = {};
   std::string tensorrt = "auto";  ///< The TensorRT to build with: "auto", "rtx" or "full".
-  bool layers = false;            ///< Report the kernels of the engine.
+  bool layers = false;            ///< Whether the report lists the kernels of the engine.
   /// The ONNX file from which the model was loaded. TensorRT reads this file in place of a temporary copy of the model,
   /// unless operators have to become plugins. If empty, TensorRT reads a temporary copy.
   std::filesystem::path model_file = {};
@@ -113,7 +113,7 @@ struct BuildOptions {
 
 /// Ranges for the inputs of a model.
 struct SuggestedRanges {
-  std::vector<std::string> ranges = {};  ///< NAME=MIN..OPT..MAX, by name.
+  std::vector<std::string> ranges = {};  ///< The range of each input as NAME=MIN..OPT..MAX, sorted by name.
   bool are_computable = true;            ///< Whether shape inference accepts the optimum sizes of all inputs together.
 };
 

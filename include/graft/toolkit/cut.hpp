@@ -41,7 +41,7 @@ struct CutOptions {
   /// Whether to run both halves and the whole network, compare the outputs, and load the half for the host in ONNX
   /// Runtime.
   bool verify = true;
-  CpuEngine engine = CpuEngine::automatic;  ///< The engine that runs them.
+  CpuEngine engine = CpuEngine::automatic;  ///< The engine of this comparison.
   Watch watch = {};                         ///< Used in place of `inspect.watch`.
 };
 

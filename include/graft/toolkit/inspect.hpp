@@ -38,18 +38,18 @@ using TrialCallback = std::function<void(const report::TrialProgress& trial)>;
 
 struct InspectOptions {
   Judge judge = Judge::automatic;
-  bool convert = false;  ///< Inspect the model that `convert` writes, without proofs.
+  bool convert = false;  ///< Whether to inspect the model that `convert` writes, without proofs.
   /// The release whose rules judge the nodes, one of releases(); it need not be installed. If empty, the rules are
   /// those of the newest TensorRT-RTX that was measured. May be set only with Judge::rule or with Judge::automatic,
   /// which then does not run TensorRT.
   std::string release = {};
   ProbeBudget budget = {};
   ShapeRanges shapes = {};                                   ///< The shapes for which the builder builds.
-  std::vector<std::string> shape_texts = {};                 ///< Further ones: NAME=MIN..OPT..MAX or NAME=SHAPE.
+  std::vector<std::string> shape_texts = {};                 ///< Further shapes: NAME=MIN..OPT..MAX or NAME=SHAPE.
   std::vector<std::string> targets = {};                     ///< See BuildOptions::targets.
   std::vector<std::filesystem::path> plugin_libraries = {};  ///< Plugin libraries in addition to Graft's own.
   std::string tensorrt = "auto";                             ///< See BuildOptions::tensorrt.
-  bool plugin_override = false;  ///< Prefer plugins to ONNX operators and functions of the same name.
+  bool plugin_override = false;  ///< Whether plugins replace ONNX operators and functions of the same name.
   /// The ONNX file for the smallest part of the model that TensorRT does not run. Where several parts fail, the worst
   /// is written to this file and the other parts next to it: "part.onnx", "part.2.onnx" ... If empty, no file is
   /// written.

@@ -16,7 +16,7 @@ struct MetricCommand {
   /// The command for the shell, in which each {} stands for the model's file. Without {}, the file follows the command.
   std::string text;
   std::function<void(std::string_view line)> on_error = {};  ///< Receives each line of the command's standard error.
-  CancelToken cancel = {};                                   ///< Ends the command and the call.
+  CancelToken cancel = {};                                   ///< Ends the command; the call then throws Cancelled.
 };
 
 /// Returns the quality of a model, for Int8Options::metric. Writes the model to a temporary file, runs the command and

@@ -94,9 +94,10 @@ struct QuantizeOptions {
   /// Nodes that stay in f32: patterns with * and ? for names of nodes, tensors or operators.
   std::vector<std::string> keep = {};
   std::vector<std::string> only = {};  ///< The only nodes that may leave f32: patterns as in `keep`.
-  bool typed_io = false;               ///< Inputs and outputs also have the type, instead of f32; f16 and bf16 only.
-  /// Minimum signal-to-noise ratio of each output in dB; nodes stay in f32 until it is met. If not set, it is 40 dB in
-  /// f16 and 25 dB in bf16, where nodes stay in f32 to meet it, and 20 dB in int8 and f8, where no node does.
+  bool typed_io = false;               ///< Whether inputs and outputs also have the type; f16 and bf16 only.
+  /// Minimum signal-to-noise ratio of each output in dB; nodes stay in f32 until it is met. The default is 40 dB in f16
+  /// and 25 dB in bf16. In int8 and f8 the result is only checked against 20 dB by default; no node stays in f32 for
+  /// it.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
   std::filesystem::path output = {};        ///< The ONNX file to which the result is written; if empty, no file is.

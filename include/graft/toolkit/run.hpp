@@ -58,12 +58,12 @@ class GRAFT_API Session {
   /// `look` returns.
   void run(const TensorViews& inputs, const std::function<void(const TensorViews& outputs)>& look);
 
-  /// Returns how the inputs of the last run were converted; mostly empty.
+  /// Returns a sentence for each input of the last run that was converted; empty if no input was.
   [[nodiscard]] const std::vector<std::string>& data_notes() const;
   /// Returns the CPU engine that runs the model: "ONNX Runtime 1.31.1".
   [[nodiscard]] const std::string& ran_in() const;
-  /// Returns why the model does not run in the first choice of engines, known wrong results of its engine, and how its
-  /// engine rewrote the model; mostly empty.
+  /// Returns why the first choice of engines does not run the model, known wrong results of the engine that runs it,
+  /// and how this engine rewrote the model; empty for most models.
   [[nodiscard]] const std::vector<std::string>& left_out() const;
 
  private:

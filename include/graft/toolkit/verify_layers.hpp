@@ -26,8 +26,8 @@ struct ReducedModels {
   Model reference;  ///< A model without nodes if the candidate does not run.
   Model candidate;
   Tensors inputs;  ///< The inputs of both models, without `left_out`.
-  /// The inputs that are not in `inputs`, each with its type, "codes (u4)": the type is not a TensorType, so an .npz
-  /// file cannot contain it.
+  /// The inputs whose type is not a TensorType, so that an .npz file cannot contain them and `inputs` lacks them. Each
+  /// is a name with its type, "codes (u4)".
   std::vector<std::string> left_out = {};
 };
 
@@ -35,7 +35,7 @@ struct ReducedModels {
 /// reduced models of the first divergence or the failure.
 struct LayersResult : report::LayersReport {
   Model candidate = {};
-  std::optional<ReducedModels> reduced = {};  ///< Set if `first` is, or if `failure` has nodes.
+  std::optional<ReducedModels> reduced = {};  ///< Set if `first` is set, or if `failure` has nodes.
 };
 
 /// Runs both models on the CPU on the same inputs and compares them tensor by tensor. Tensors are paired by position in

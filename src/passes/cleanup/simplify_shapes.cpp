@@ -95,8 +95,8 @@ std::optional<std::size_t> inferred_axis(const onnx::Node& reshape, const Proven
   return std::nullopt;
 }
 
-/// Returns whether a Reshape in `row` fails when `dim` is 0: it infers one size (-1), which is impossible if another
-/// dimension is 0.
+/// Returns whether a Reshape in `row`, a chain of nodes, fails if `dim` is 0, because it infers one size (-1) while
+/// `dim` is another size of its output.
 bool needs_elements(const std::vector<onnx::Node*>& row, const Dim& dim, const ProvenShapes& shapes) {
   return std::any_of(row.begin(), row.end(), [&](const onnx::Node* node) {
     const auto inferred = node->is("Reshape") ? inferred_axis(*node, shapes) : std::nullopt;
@@ -108,8 +108,8 @@ bool needs_elements(const std::vector<onnx::Node*>& row, const Dim& dim, const P
   });
 }
 
-/// Returns whether one Reshape to `target` accepts every size, 0 included, that the nodes of `row` accept. A Reshape
-/// that copies a size of 0 cannot infer another size (-1).
+/// Returns whether a single Reshape to `target` accepts every size, 0 included, that the chain of nodes `row` accepts.
+/// `after` is the shape of its output. A Reshape that copies a size of 0 cannot infer another size (-1).
 bool allows_empty(const Numbers& target, const Shape& after, const std::vector<onnx::Node*>& row,
                   const ProvenShapes& shapes) {
   if (std::find(target.begin(), target.end(), -1) == target.end()) return true;

@@ -29,7 +29,8 @@ struct Found {
   onnx::Value* x = nullptr;           ///< The input of the Transpose.
   std::vector<onnx::Node*> reshapes;  ///< The nodes that flatten to [N, K].
   std::vector<onnx::Node*> products;  ///< The MatMul and Gemm nodes.
-  std::vector<std::int64_t> places;  ///< places[k] is the index, in a flat item of x, of element k after the Transpose.
+  /// places[k] is the index, in a flattened batch item of x, of element k after the Transpose.
+  std::vector<std::int64_t> places;
   std::string obstacle;
 };
 

@@ -99,9 +99,9 @@ bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, cons
   return rewriter.apply(proposal);
 }
 
-/// Records that a node runs as a plugin, and writes the reason into its metadata, where `graft inspect` and `graft
-/// build` read it. Does nothing if the operator does not accept the types of the node's inputs: no plugin can run such
-/// a node, and `graft inspect` reports it.
+/// Records in the report that the node, described by `who`, runs as the plugin `name`, and writes the reason into its
+/// metadata, where `graft inspect` and `graft build` read it. Does nothing if the operator does not accept the types of
+/// the node's inputs: no plugin can run such a node, and `graft inspect` reports it.
 void choose_plugin(Rewriter& rewriter, onnx::Node& node, const NodeRef& who, const std::string& name,
                    const std::string& reason) {
   const onnx::OperatorMatch match = onnx::find_operator_for(node);

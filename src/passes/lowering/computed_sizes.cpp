@@ -47,8 +47,8 @@ class Writer {
     return graph_.add_constant("axes", onnx::TensorData::from_ints(numbers));
   }
 
-  /// Adds nodes that return `size` unchanged but that TensorRT's parser does not evaluate at build time (a CumSum over
-  /// one element), and returns their result.
+  /// Adds nodes that return `size` unchanged and that TensorRT's parser does not evaluate at build time (a CumSum over
+  /// one element). Returns their result.
   Value* read_late(Value& size) {
     Value* axes = indices({0});
     Value* row = add("Unsqueeze", {&size, axes}, size);
@@ -58,9 +58,9 @@ class Writer {
     return late;
   }
 
-  /// Returns a copy of a 1-D tensor of sizes in which the elements that are computed from data pass through
-  /// read_late(). Elements that follow from shapes are kept, so that TensorRT still knows them. If `lowest` is set, the
-  /// former elements are at least `lowest`.
+  /// Returns a 1-D tensor with the same sizes, in which read_late() is applied to each size that is computed from data.
+  /// Sizes that follow from shapes remain, so that TensorRT still knows them. If `lowest` is set, each size from data
+  /// is replaced by `lowest` if it is smaller.
   Value* read_parts_late(Value& size, std::optional<std::int64_t> lowest) {
     if (!is_from_data(&size)) return &size;
     const Node* concat = size.producer;

@@ -25,8 +25,9 @@ struct ImageSize {
   [[nodiscard]] std::int64_t columns() const { return width + 2 * frame; }
 };
 
-/// Adds nodes that compute, for each sampling point, `low_place`, the pixel up and left of it; `low_part`, the weight
-/// of this pixel along x and y; and `high_part`, the weight of the next pixel. `places` is the number of points.
+/// Adds nodes that compute three tensors for each sampling point: `low_place`, the column and row of the pixel to the
+/// upper left of the point; `low_part`, the weights of this column and row; and `high_part`, the weights of the next
+/// column and row. `places` is the number of points.
 void add_low_pixels(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
   const auto pair = [&](const std::string& name, double x, double y) {
     return result.constant(name, f32_tensor({1, 1, 2}, {x, y}));
@@ -56,8 +57,9 @@ void add_low_pixels(Replacement& result, const Site& site, const ImageSize& imag
   result.line("low_place = Cast<to=int64>(low)");
 }
 
-/// Adds nodes that compute, with the prefixes `low` and `high` for the pixels before and after each point, the column,
-/// the row and the weights along both axes. `places` is the number of points.
+/// Adds the nodes of add_low_pixels() and splits their results into the column, the row and the weights along both
+/// axes. The names of the results begin with `low` for the pixel before the point, and with `high` for the pixel after
+/// it. `places` is the number of points.
 void add_corners(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
   add_low_pixels(result, site, image, places);
   std::string low = "low_place";

@@ -117,8 +117,8 @@ class Site {
   [[nodiscard]] bool has_input(std::size_t i) const { return node_.input(i) != nullptr; }
   [[nodiscard]] bool is_used(std::size_t output) const { return node_.is_output_used(output); }
   [[nodiscard]] std::int64_t opset() const { return node_.graph->opset(); }
-  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< Returns `undefined` if it is unknown.
-  [[nodiscard]] bool is_real(std::size_t input) const;            ///< Returns whether it is f32, f16 or bf16.
+  [[nodiscard]] onnx::ElementType type(std::size_t input) const;  ///< Returns the type of an input, or `undefined`.
+  [[nodiscard]] bool is_real(std::size_t input) const;            ///< Returns whether an input is f32, f16 or bf16.
   /// Returns the shape of an input as inferred from the inputs of the network, or null if not even its rank can be
   /// inferred.
   [[nodiscard]] const Shape* shape(std::size_t input) const;

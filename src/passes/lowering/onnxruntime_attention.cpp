@@ -52,7 +52,8 @@ std::optional<std::int64_t> sum_of(std::optional<std::int64_t> a, std::optional<
 
 /// Writes nodes that apply a rotary embedding to `x`, and returns the name of the result. `x` is [batch, length, heads,
 /// size] if `heads_axis` is 2, [batch, heads, length, size] if it is 1. The first `rotated` elements of each head are
-/// rotated (all of them if `is_whole`). `cos` and `sin` are [batch or 1, length, rotated / 2].
+/// rotated (all of them if `is_whole`). `cos` and `sin` are [batch or 1, length, rotated / 2]. The names of all new
+/// tensors begin with `name`.
 std::string rotate(Replacement& result, const std::string& name, const std::string& x, const std::string& cos,
                    const std::string& sin, int heads_axis, std::int64_t rotated, bool is_whole, bool is_interleaved) {
   const auto line = [&](const std::string& output, const std::string& computation) {
@@ -137,7 +138,7 @@ class HeadsWriter {
   }
 
   /// Writes nodes that change `x` from [batch, length, heads * size] to [batch, heads, length, size], and returns the
-  /// name of the result.
+  /// name of the result, which begins with `name`.
   std::string apart(const std::string& name, const std::string& x, std::int64_t heads) {
     const std::string shape = result_.ints(fmt::format("apart_{}", heads), {0, 0, heads, -1});
     const std::string rows = line(name + "_rows", fmt::format("Reshape({}, {})", x, shape));
@@ -177,9 +178,9 @@ class HeadsWriter {
                  : line("padding_of_heads", fmt::format("Unsqueeze(padding, {})", result_.ints("to_heads", axes))));
   }
 
-  /// Writes a boolean tensor [batch, keys] that is true where the index of the key is less than the length of its
-  /// sequence, and returns its name. `lengths` is the name of a tensor [batch], `key` of a tensor [batch, heads, keys,
-  /// size].
+  /// Writes the boolean tensor `name`, [batch, keys], that is true where the index of the key is less than the length
+  /// of its sequence, and returns its name. `lengths` is the name of a tensor [batch], `key` of a tensor [batch, heads,
+  /// keys, size].
   std::string keys_below(const std::string& name, const std::string& lengths, const std::string& key) {
     const std::string count = line(name + "_count", fmt::format("Shape<start=2, end=3>({})", key));
     const std::string scalar =

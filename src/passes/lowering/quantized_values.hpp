@@ -40,8 +40,8 @@ void give_quantized(Replacement& result, const std::string& y, const std::string
 void give_steps(Replacement& result, Site& site, const std::string& y, std::size_t scale, std::size_t zero,
                 onnx::ElementType type);
 
-/// The name of the sums of a product of integer tensors. `is_real`: the sums are f32; otherwise they are i32, because
-/// the product was split.
+/// The name of the tensor that contains the sums of a product of integer tensors. If `is_real` is true, the tensor is
+/// f32. Otherwise it is i32, because the product was split so that each partial sum is exact in f32.
 struct Sums {
   std::string name;
   bool is_real = false;
