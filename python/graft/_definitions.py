@@ -261,7 +261,8 @@ _ANNOTATIONS = {
 
 def signature(definition: Definition, array: str, more: Sequence[str] = ()) -> str:
     """Returns the parameters of the operator's Python function with type annotations, such as `x: Array, *, alpha:
-    float = 0.01`. Tensors are positional, and attributes are keyword-only."""
+    float = 0.01`. Tensors, of the type named `array`, are positional; attributes and the parameters `more` are
+    keyword-only."""
     numbers = {info.name: f" | {_ANNOTATIONS[info.type]}" for info in definition.numbers}
     kinds = {"variadic_input": f"Sequence[{array}]", "shape_input": f"Sequence[int] | {array}"}
     parts = [
@@ -304,7 +305,8 @@ def docstring(definition: Definition, more: str) -> str:
 
 def parameters(definition: Definition, more: str = "", names: Mapping[str, str] | None = None) -> str:
     """Returns the parameters of the operator's Python function, such as `x, scale=None, *, alpha=0.01`. Tensors are
-    positional, and attributes are keyword-only; `names` maps attributes to other names."""
+    positional; attributes and the text `more`, further parameters, are keyword-only. `names` maps attributes to other
+    names."""
     parts = [port.name + ("=None" if port.is_optional else "") for port in definition.inputs]
     if definition.attributes or more:
         parts.append("*")
@@ -323,7 +325,8 @@ def make_function(
 ) -> Any:
     """Returns a Python function with the operator's parameters, so that Python refuses an unknown keyword.
 
-    Its body is the lines of `body`, which run with the globals of `module`. Its docstring is generated from the
+    `more_parameters` is the text of further keyword-only parameters. The body of the function is the lines of `body`,
+    which run with the globals of `module`. Its `__module__` is `public_module`. Its docstring is generated from the
     definition and ends with `doc`.
     """
     local: dict[str, Any] = {}

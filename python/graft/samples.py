@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def files_or_arrays(data: Data | None, what: str = "data") -> tuple[arrays.Packed, list[str]] | None:
-    """Returns the arrays as tensors by input name and an empty list, or an empty dict and the files as `--data` names
-    them. The only input of a network has the empty name. Returns None for other data, which may be an iterable of
-    samples."""
+    """Returns arrays as tensors by input name, with an empty list; or an empty dict, with a list of files as `--data`
+    names them. A single array, for a network with one input, gets the empty name. Returns None for other data, which
+    may be an iterable of samples. `what` names the data in errors."""
     import numpy as np
 
     if data is None:

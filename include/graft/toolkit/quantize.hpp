@@ -95,9 +95,8 @@ struct QuantizeOptions {
   std::vector<std::string> keep = {};
   std::vector<std::string> only = {};  ///< The only nodes that may leave f32: patterns as in `keep`.
   bool typed_io = false;               ///< Whether inputs and outputs also have the type; f16 and bf16 only.
-  /// Minimum signal-to-noise ratio of each output in dB; nodes stay in f32 until it is met. The default is 40 dB in f16
-  /// and 25 dB in bf16. In int8 and f8 the result is only checked against 20 dB by default; no node stays in f32 for
-  /// it.
+  /// Minimum signal-to-noise ratio of each output in dB; nodes stay in f32 until it is met. If not set, it is 40 dB in
+  /// f16 and 25 dB in bf16; in int8 and f8 no node stays in f32, and the result is only checked against 20 dB.
   std::optional<double> limit_db = {};
   Int8Options int8 = {};
   std::filesystem::path output = {};        ///< The ONNX file to which the result is written; if empty, no file is.

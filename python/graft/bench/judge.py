@@ -23,7 +23,8 @@ ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2, "i32": 0.0, "i64":
 
 def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
     """Returns a pair for each target that the case misses: the key of the missed figure in the case's entry, such as
-    "warm_us", and a sentence without a full stop. Empty if the case reaches all targets."""
+    "warm_us", and a sentence without a full stop. Empty if the case reaches all targets. `empty_kernel_us` is the
+    time of an empty kernel in microseconds, or None on the CPU, where only the result is compared."""
     if "failed" in row:
         return [("failed", f"failed: {row['failed']}")]
     found = []
@@ -69,7 +70,7 @@ def is_wrong(row: Row) -> bool:
 
 def judge(rows: list[Row], empty_kernel_us: float | None) -> None:
     """Adds to every row "misses", a list of sentences, and "missed", the sorted names of the figures that were not
-    reached."""
+    reached. `empty_kernel_us` is the time of an empty kernel in microseconds, or None on the CPU."""
     found = [misses_of(row, empty_kernel_us) for row in rows]
     for row, misses in zip(rows, found):
         if row["dtype"] == "i8" and row["operations"] >= LARGE_OPERATIONS and "failed" not in row:

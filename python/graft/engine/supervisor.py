@@ -126,7 +126,8 @@ def visible_device(number: int | None) -> dict[str, str]:
 
 
 def joined_paths(first: str, rest: str | None) -> str:
-    """Returns the joined list of folders without empty entries, which would mean the working directory."""
+    """Returns `first`, joined with `rest`, a list of folders in the form of PATH or None. Empty entries are left out,
+    because they would mean the working directory."""
     return os.pathsep.join([first, *filter(None, (rest or "").split(os.pathsep))])
 
 

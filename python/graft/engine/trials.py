@@ -64,8 +64,8 @@ def run_trials(request: dict[str, Any], events: EventWriter) -> None:
 
 
 def registry_facts(session: Session, libraries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns every creator in the registry with the path of the library that added it; empty for TensorRT's own
-    creators."""
+    """Returns the identity of TensorRT, the libraries, and every creator in the registry. Each creator has the path of
+    the library that added it, or an empty path if it is TensorRT's own."""
     owners = {}
     for library in libraries:
         for creator in library["creators"]:
