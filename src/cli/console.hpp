@@ -70,7 +70,8 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// Shows the progress; `fraction` is from 0 to 1.
+  /// Shows the progress: `what` describes the current step, and `fraction` is the completed part of the work, from 0 to
+  /// 1.
   void update(std::string_view what, double fraction);
   /// Removes the bar, so that other output can be written.
   void clear();

@@ -55,7 +55,8 @@ struct ConvertArguments {
   ProbeArguments probe;  ///< Whether TensorRT or the rules judge the nodes, with the options of TensorRT's runs.
 };
 
-/// Sets the passes to run: `a,b` runs only these passes, `-a` runs all passes except this one.
+/// Sets the passes to run from the values of --passes: a name runs only the named passes, a name after a minus ("-a")
+/// runs all other passes. Throws Error if both forms are used.
 void choose_passes(const std::vector<std::string>& texts, toolkit::ConvertOptions& options) {
   for (const std::string& text : texts) {
     const bool leave_out = text.starts_with('-');

@@ -9,7 +9,8 @@
 
 namespace graft::cli {
 
-/// Returns a function that prints the command of the driver and TensorRT's messages; empty without -v.
+/// Returns a function that prints the command of the driver and TensorRT's messages. It removes the bar of `progress`
+/// before it prints. Returns an empty function without -v.
 [[nodiscard]] toolkit::LogCallback log_of(const Console& console, Progress& progress);
 
 /// Prints TensorRT's warnings, except with -v, where they have already been printed.

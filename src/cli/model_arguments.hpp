@@ -73,7 +73,8 @@ void add_kept_outputs(Command& command, ModelArguments& arguments);
 /// Throws Error for a network of another format, with the `graft convert` command that converts the network to ONNX.
 void check_is_onnx(const std::string& model);
 
-/// Returns the written files: "out.onnx", or "out.onnx and out.onnx.data, which has its weights ...".
+/// Returns the written files: "out.onnx" or, if `data_file` is the file with the weights, "out.onnx and out.onnx.data,
+/// which has its weights ...".
 [[nodiscard]] std::string written_text(const Console& console, const std::string& file,
                                        const std::optional<std::filesystem::path>& data_file);
 

@@ -89,9 +89,10 @@ namespace graft::report {
   return text + undecided + both_nan;
 }
 
-/// Returns a clause which states that an output has no verdict, and why: the reason in `not_compared`; if that is
-/// empty, that the output is empty in all runs, that no element is finite in both models, or that rounding alone
-/// changes the reference as much as the output differs.
+/// Returns a clause which states that an output has no verdict, and why. The reason is `not_compared` if it is not
+/// empty. Otherwise, with `is_lost_in_noise`, it is that rounding alone changes the reference as much as the output
+/// differs in the run `worst`; with `is_empty`, that the output is empty in all runs; else, that no element is finite
+/// in both models.
 [[nodiscard]] inline std::string nothing_compared_text(const std::string& output, const std::string& not_compared,
                                                        bool is_lost_in_noise, bool is_empty, const Difference& worst) {
   if (!not_compared.empty() || !is_lost_in_noise) {

@@ -22,8 +22,8 @@ std::string describe_row(const OperatorType& type, const TypeRow& row) {
   return text;
 }
 
-/// Returns whether a port accepts a format. A size output may also be i32, because sizes have 32 bits in TensorRT
-/// before 10.15.
+/// Returns whether a port accepts the format `found` if its type row has the format `allowed`. Both must be the same,
+/// but a size output may also be i32, because sizes have 32 bits in TensorRT before 10.15.
 bool is_taken(const Format& found, const Format& allowed, const Port& port) {
   return found == allowed || (port.is_size() && found == Format(DType::i32));
 }
@@ -174,7 +174,8 @@ bool has_rank_of_layout(const OperatorType& type, const TypeRow& row, std::span<
 
 namespace {
 
-/// Computes the extents of the outputs and stores them in `outputs`. `size_of` converts a dimension to a number.
+/// Computes the extents of the outputs and stores them in `outputs`. `shape_values` contains the values of each shape
+/// input. `size_of` converts a dimension to a number.
 template <class SizeOf>
 Status extents_of(const Operator& op, std::span<const TensorDesc> inputs, std::span<const Extents> shape_values,
                   const SizeOf& size_of, std::vector<Extents>& outputs) {

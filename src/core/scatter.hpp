@@ -58,8 +58,9 @@ struct ScatterSizes {
   return sizes.slice * static_cast<std::int64_t>(size_of(dtype)) >= wide_bytes && sizes.updates >= many / sizes.slice;
 }
 
-/// Returns whether every kernel reduces the updates with atomics, because the order of the updates either does not
-/// change the result or may be arbitrary. Such problems need no workspace.
+/// Returns whether every kernel reduces the updates with atomics. This is the case if the order of the updates does not
+/// change the result, or if it changes only rounding and `deterministic` is false, unless is_faster_in_order() is true.
+/// Such problems need no workspace.
 [[nodiscard]] constexpr bool is_always_atomic(ScatterReduction reduction, bool deterministic, DType dtype,
                                               const ScatterSizes& sizes) {
   if (reduction == ScatterReduction::mul || is_faster_in_order(dtype, sizes)) return false;

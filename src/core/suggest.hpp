@@ -12,9 +12,10 @@ namespace graft {
 /// error.
 [[nodiscard]] std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& allowed);
 
-/// Returns a message such as "Elu has no attribute `aplha` (did you mean `alpha`?); its attributes are alpha", or "...;
-/// it has no attributes". A `where` such as " in operator set 17" means that the attribute exists elsewhere and is no
-/// typing error, so no correction is suggested.
+/// Returns the message that `owner` has no attribute `name`, such as "Elu has no attribute `aplha` (did you mean
+/// `alpha`?); its attributes are alpha". `known` lists its attributes; without any, the message ends in "it has no
+/// attributes". If the attribute exists elsewhere, `where` says where it is missing, such as " in operator set 17"; no
+/// correction is then suggested.
 [[nodiscard]] std::string no_attribute(std::string_view owner, std::string_view name,
                                        const std::vector<std::string>& known, std::string_view where = {});
 

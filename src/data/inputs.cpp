@@ -120,7 +120,8 @@ onnx::Bytes to_f32(const onnx::Bytes& doubles) {
                   place, element, input.name(), to_string(type), to_string(type)));
 }
 
-/// Throws Error if a finite element of `from` became infinite in `to`.
+/// Throws Error if a finite element of `from` became infinite in `to`, the same array in the type of `input`. `place`
+/// begins the message.
 void check_finite(const onnx::TensorData& from, const onnx::TensorData& to, const Input& input,
                   const std::string& place) {
   const std::optional<std::vector<double>> before = from.numbers();

@@ -72,19 +72,23 @@ struct Fit {
 /// - A floating-point array may have another floating-point type than the input, and an integer array another integer
 ///   type. The elements are converted, and each must be in the range of the input's type.
 /// - All sizes except the first must be those of the input. An array without the first axis is one sample.
+/// With `is_comparison`, the channels may be on another axis than in the input.
 [[nodiscard]] std::optional<Fit> fit(const Input& input, onnx::ElementType type, const std::vector<std::int64_t>& dims,
                                      bool is_comparison);
 
 /// Returns the result of fit(). Throws Error for an array that does not fit, with the type and shape of the input and
-/// the next step; `place` names the array in the message.
+/// the next step; `place` names the array in the message. With `is_comparison`, does not throw if only the sizes do not
+/// fit, because the comparison reports them with the shapes of both models.
 [[nodiscard]] Fit fit_or_fail(const Input& input, onnx::ElementType type, const std::vector<std::int64_t>& dims,
                               bool is_comparison, const std::string& place);
 
-/// Returns a sentence about the conversion of an array, or an empty string if it is used as it is.
+/// Returns a sentence about the conversion of an array of shape `dims`, or an empty string if it is used as it is.
+/// `place`, the file or argument with the array, begins the sentence.
 [[nodiscard]] std::string describe(const Fit& fit, const Input& input, const std::vector<std::int64_t>& dims,
                                    const std::string& place);
 
-/// Returns the tensor of the input. Throws Error for an element that is out of the range of the input's type.
+/// Returns the tensor of the input: `array` with the changes of `fit`. Throws Error for an element that is out of the
+/// range of the input's type; `place` begins the message.
 [[nodiscard]] onnx::TensorData convert(onnx::TensorData array, const Fit& fit, const Input& input,
                                        const std::string& place);
 

@@ -43,7 +43,8 @@ std::string identity_of(const fs::path& path) {
   return fmt::format("{} {}\n", path.filename().string(), fs::file_size(path, problem));
 }
 
-/// Returns the files of a folder and of its subfolders, in the order of their paths: all images, or all arrays.
+/// Returns the files of a folder and of its subfolders, in the order of their paths: all images, or all arrays. Throws
+/// Error if the folder contains neither or both; `setting` is the option that the message names.
 std::vector<fs::path> files_in(const fs::path& folder, Setting setting) {
   std::vector<fs::path> images;
   std::vector<fs::path> arrays;
@@ -349,7 +350,8 @@ class Opener {
     return true;
   }
 
-  /// Returns the input for a folder of images, which contains data for one input only.
+  /// Returns the input for a folder of images: the one that the recipe names, or else the only input without data.
+  /// Throws Error if there are several; `place` begins the message.
   [[nodiscard]] const Input& input_of_images(const std::string& place) {
     if (options_.recipe.empty()) return only_input(place);
     recipe_ = std::make_shared<const ImageRecipe>(read_image_recipe(options_.recipe));

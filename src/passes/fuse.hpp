@@ -29,9 +29,9 @@ struct Fusion {
 void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
           const std::function<Fusion(const onnx::Match&)>& read);
 
-/// Returns the first of three conditions that the input x of a match violates, or an empty string: its type is one that
-/// Graft's kernels support, its rank is known, and the result has the same rank (a constant with more dimensions would
-/// raise it).
+/// Returns why the input x of a match does not fit the kernels of the operator `op_name`, or an empty string if it
+/// fits. The conditions are: Graft's kernels support its type, its rank is known, and the result has the same rank (a
+/// constant with more dimensions would raise it).
 [[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
 /// Returns whether replacing the nodes that compute y from x by `op` is useful, see Rewriter::is_wanted. `inputs` is

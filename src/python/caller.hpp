@@ -51,13 +51,14 @@ class Caller {
   std::exception_ptr raised_;
 };
 
-/// Returns the watch of a call: its progress is passed to the Python function `progress`, which runs in the caller's
-/// thread. Nothing is reported where `progress` is Python's None.
+/// Returns the watch for a call of the toolkit. The work reports its progress to the Python function `progress`, which
+/// runs in the caller's thread. Without a function (Python's None), nothing is reported. `cancel` cancels the work.
 [[nodiscard]] toolkit::Watch watch_of(Caller& caller, const nanobind::object& progress,
                                       const toolkit::CancelToken& cancel);
 
 /// Runs `work(watch, caller)` in a worker thread and returns its result. The work may use Python only through `caller`.
-/// Throws the exception of a Python function, or the exception of the work.
+/// `progress` is the Python function for watch_of(), and `given` the token that cancels the work, if the caller has
+/// one. Throws the exception of a Python function, or the exception of the work.
 template <class Function>
 auto run_watched(const nanobind::object& progress, const std::optional<toolkit::CancelToken>& given, Function&& work) {
   using Result = std::invoke_result_t<Function, const toolkit::Watch&, Caller&>;

@@ -24,7 +24,8 @@ namespace {
 namespace nb = nanobind;
 using nb::literals::operator""_a;
 
-/// Compiles a model or a network in two halves.
+/// Returns a session for `network`, a toolkit::Model or the two halves in a toolkit::CutNetwork. `progress` and
+/// `cancel` are the arguments of run_watched().
 template <typename Network>
 toolkit::Session compile(const Network& network, int threads, bool own_kernels, const std::string& engine,
                          const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {

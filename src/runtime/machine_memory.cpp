@@ -21,7 +21,8 @@ std::optional<double> number_in(const fs::path& file) {
   return stream >> number ? std::optional(number) : std::nullopt;
 }
 
-/// Returns the lowest limit of a control group and of the groups that contain it.
+/// Returns the lowest limit of a control group and of the groups that contain it, or nothing if there is no limit.
+/// `mount` is the folder where control groups are mounted, and `file` is the name of the file with the limit.
 std::optional<double> lowest_limit(const fs::path& mount, const fs::path& group, const char* file) {
   std::optional<double> lowest;
   for (fs::path folder = group.relative_path();; folder = folder.parent_path()) {

@@ -326,8 +326,8 @@ class AutoRun {
     return "";
   }
 
-  /// Runs a step, and returns whether its result is good. An error of kind answer_is_no (exit code 1) is a negative
-  /// result.
+  /// Runs a step by calling `function`, and returns whether its result is good: the value that `function` returns, or
+  /// false if it throws an Error of kind answer_is_no (exit code 1). Other exceptions are thrown to the caller.
   template <class Function>
   bool run(StepIndex index, const Function& function) {
     AutoStep& current = step(index);

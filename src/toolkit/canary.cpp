@@ -82,7 +82,7 @@ class CanaryRuns {
     choose();
   }
 
-  /// Writes expected_N.npz and allowed_N.npz for each run.
+  /// Writes expected_N.npz and allowed_N.npz for each run N to the folder, and appends their names to `files`.
   void write(const fs::path& folder, std::vector<std::string>& files) {
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       io::NpzArrays expected;

@@ -11,7 +11,8 @@
 
 namespace graft::toolkit {
 
-/// Throws Error "VerifyOptions::relative: found -1; the value must be a number of at least 0".
+/// Throws an Error unless `is_good`, such as "VerifyOptions::relative: found -1; the value must be a number of at least
+/// 0", where the last words are `allowed`.
 inline void check_number(bool is_good, std::string_view option, double found, std::string_view allowed) {
   if (!is_good) throw Error(fmt::format("{}: found {}; the value must be {}", option, found, allowed));
 }

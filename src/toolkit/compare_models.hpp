@@ -12,11 +12,11 @@
 
 namespace graft::toolkit {
 
-/// Returns the public options, without their data, as the options of the engine. Throws Error for values out of range
-/// and for options that exclude each other.
+/// Returns the options of the internal comparison for the public options `given`, without data. Throws Error for values
+/// out of range and for options that exclude each other.
 [[nodiscard]] graft::verify::VerifyOptions engine_options(const VerifyOptions& given);
 
-/// Reads the data of the public options into `options`, for the inputs of both models. Returns a note for each
+/// Reads the data of the public options `given` into `options`, for the inputs of both models. Returns a note for each
 /// conversion of the data.
 [[nodiscard]] std::vector<std::string> read_given_data(const VerifyOptions& given, const graft::onnx::Model& reference,
                                                        const graft::onnx::Model& candidate,
@@ -37,7 +37,8 @@ void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Mode
                     graft::verify::VerifyOptions& options, CpuEngine choice, const Watch& watch,
                     const EngineAround& around, const Comparison& compare);
 
-/// Compares the outputs. Throws Error where the reference does not run, and as run_comparison does.
+/// Compares the outputs of the models, which run as run_comparison runs them with `choice` and `around`. Throws Error
+/// if the reference does not run, and as run_comparison does.
 [[nodiscard]] report::VerifyReport compare_outputs(const graft::onnx::Model& reference,
                                                    const graft::onnx::Model& candidate,
                                                    graft::verify::VerifyOptions options, CpuEngine choice,

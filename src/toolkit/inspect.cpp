@@ -98,7 +98,8 @@ void judge_converted(const onnx::Model& converted, const inspect::Release& relea
   }
 }
 
-/// Judges the nodes of `inspection.model`, which has the shapes of its file, by rule.
+/// Judges the nodes of `inspection.model`, which has the shapes of its file, by rule. If `convert` is set, converts the
+/// model first and judges the nodes of the result. `shapes` replace the shapes of inputs in the file.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   report::InspectReport& report = inspection.report;

@@ -47,8 +47,9 @@ struct Inspection {
 /// for all GPUs of a build without a target.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
-/// Returns a warning for each statement in a file that ONNX does not allow or that contradicts the nodes, but that does
-/// not prevent TensorRT from building the model. The model must be unchanged since it was read.
+/// Returns a warning for each statement in an ONNX file that ONNX does not allow or that contradicts the nodes, but
+/// that does not prevent TensorRT from building the model. Returns an empty list if `origin` names another format. The
+/// model must be unchanged since it was read.
 [[nodiscard]] std::vector<std::string> file_warnings(const graft::onnx::Model& model, const report::Origin& origin);
 
 /// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.

@@ -187,8 +187,9 @@ Source source_from_template(const NewProject& project) {
   return {.kind = kind};
 }
 
-/// Writes the templates whose paths begin with the prefix to the folder, without the prefix. Returns their paths
-/// relative to the folder.
+/// Writes each template file whose path begins with `prefix` to the folder, under its path without the prefix. In the
+/// text and the path, the names of the template operator `written_with` are replaced by `names`. Returns the written
+/// paths, relative to the folder.
 std::vector<std::string> write_templates(const fs::path& folder, const std::string& prefix,
                                          const TemplateOperator& written_with, const Names& names) {
   const auto with_names = [&](std::string_view text, std::string_view project_name) {

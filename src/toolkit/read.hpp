@@ -19,8 +19,9 @@ using InputShapes = std::map<std::string, Shape, std::less<>>;
 
 [[nodiscard]] InputShapes to_internal(const Shapes& shapes);
 
-/// Reads a network as `load` does, without inferring shapes. `shapes` are for formats whose readers need them.
-/// Throws the errors of `load`; where the shapes do not fit, the message also lists the inputs that the file declares.
+/// Reads a network as `load` does, without inferring shapes. `shapes` are for formats whose readers need them. Sets
+/// `origin`, unless it is null, to the format and the nodes of the file; calls `progress` while it reads. Throws the
+/// errors of `load`; if the shapes do not fit, the message also lists the inputs that the file declares.
 [[nodiscard]] graft::onnx::Model read(const std::filesystem::path& file, const ImportOptions& options,
                                       const InputShapes& shapes, report::Origin* origin = nullptr,
                                       std::function<void(std::size_t done, std::size_t total)> progress = {});

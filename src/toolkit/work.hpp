@@ -33,7 +33,8 @@ class Work {
   /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Throws Stopped, which `run` converts, where
   /// the token was used or the callback throws.
   void report(double fraction, std::string_view text);
-  /// Reports progress where the number of steps is unknown: each step takes half of the remaining fraction.
+  /// Reports that `done` of `total` parts of a step are completed, if the number of steps is unknown: each step gets
+  /// half of the fraction that remained when it began.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
   /// Throws Stopped, which `run` converts to Cancelled, where the token was used.
   void check_cancelled() const;

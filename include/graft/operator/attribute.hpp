@@ -73,8 +73,8 @@ template <class Definition, class Value>
   return {name, member, doc, range, false};
 }
 
-/// Declares an attribute that every node must have. All other attributes have the value of `Definition{}` as their
-/// default.
+/// Declares an attribute `name` that every node must have, stored in `member`. All other attributes have the value of
+/// `Definition{}` as their default. `doc` describes the attribute, and `range` limits its values.
 template <class Definition, class Value>
 [[nodiscard]] constexpr Attribute<Definition, Value> required_attribute(std::string_view name,
                                                                         Value Definition::*member, std::string_view doc,

@@ -322,8 +322,8 @@ class DeviceConstants {
   DeviceConstants(const DeviceConstants&) = delete;
   DeviceConstants& operator=(const DeviceConstants&) = delete;
 
-  /// Writes the device address of each constant to `addresses`. May be called during stream capture. Creates missing
-  /// copies, and blocks until they are complete.
+  /// Writes to `addresses` the device address of a tensor for each of `descs`. Creates missing tensors, whose data
+  /// `fill` writes, and blocks until they are complete. May be called during stream capture.
   [[nodiscard]] virtual Status find_or_make(std::span<const TensorDesc> descs, const Fill& fill,
                                             std::span<const void*> addresses) = 0;
 };

@@ -377,9 +377,9 @@ struct OperatorType {
 [[nodiscard]] Status read_extents(const Operator& op, const Problem& problem, std::span<const void* const> addresses,
                                   std::vector<Extents>& outputs);
 
-/// Creates the operator for a plugin node of another library. The names of `fields` are those of that plugin's fields
-/// or of Graft's attributes. Fails as Operator::set does, and also if a required field or attribute is missing or a
-/// translated field has a wrong type.
+/// Creates the operator for a plugin node. If the node has the name of another library's plugin, `drop_in` describes
+/// the plugin; otherwise it is null. `fields` have the names of the plugin's fields or of Graft's attributes. Fails as
+/// Operator::set does, and if a required field or attribute is missing or a translated field has a wrong type.
 [[nodiscard]] Status make_operator(const OperatorType& type, const DropIn* drop_in,
                                    std::span<const NamedAttribute> fields, std::unique_ptr<Operator>& result);
 

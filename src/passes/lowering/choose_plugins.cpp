@@ -86,8 +86,9 @@ std::vector<std::string> input_names(const onnx::Node& node) {
   return names;
 }
 
-/// Proposes to replace a Graft node by standard nodes, for which `replace_node` edits the graph. Returns whether the
-/// node was replaced. Returns false if the proof fails or if no output of the node is used.
+/// Proposes to replace a Graft node by standard nodes, for which `replace_node` edits the graph. `replacement` and
+/// `reason` are for the report. If `by_definition` is not empty, it is the proof, and nothing is run. Returns whether
+/// the node was replaced. Returns false if the proof fails or if no output of the node is used.
 bool replace(Rewriter& rewriter, onnx::Node& node, std::string replacement, const std::string& reason,
              bool (*replace_node)(onnx::Node&), std::string by_definition = "") {
   Proposal proposal = propose_for(node, std::move(replacement), reason);

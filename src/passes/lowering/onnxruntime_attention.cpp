@@ -52,8 +52,9 @@ std::optional<std::int64_t> sum_of(std::optional<std::int64_t> a, std::optional<
 
 /// Writes nodes that apply a rotary embedding to `x`, and returns the name of the result. `x` is [batch, length, heads,
 /// size] if `heads_axis` is 2, [batch, heads, length, size] if it is 1. The first `rotated` elements of each head are
-/// rotated (all of them if `is_whole`). `cos` and `sin` are [batch or 1, length, rotated / 2]. The names of all new
-/// tensors begin with `name`.
+/// rotated (all of them if `is_whole`), in pairs: neighboring elements if `is_interleaved`, otherwise element i with
+/// element i + rotated / 2. `cos` and `sin` are [batch or 1, length, rotated / 2]. The names of all new tensors begin
+/// with `name`.
 std::string rotate(Replacement& result, const std::string& name, const std::string& x, const std::string& cos,
                    const std::string& sin, int heads_axis, std::int64_t rotated, bool is_whole, bool is_interleaved) {
   const auto line = [&](const std::string& output, const std::string& computation) {

@@ -38,7 +38,8 @@ constexpr std::array<Series, 4> all_series{{{"graft", "Graft", Tone::blue},
                                             {"compiled", "torch.compile", Tone::amber},
                                             {"onnxruntime", "ONNX Runtime", Tone::green}}};
 
-/// Returns a figure of Graft or of a peer, or nothing if it was not measured.
+/// Returns a figure of Graft, if `series` is "graft", or of the peer with the name `series`. Returns nothing if it was
+/// not measured.
 Number figure_of(const CaseTimes& row, std::string_view series, Figure figure) {
   if (series == "graft") return (row.*figure).value_or(Number());
   const auto peer = row.peers.find(series);

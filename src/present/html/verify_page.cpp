@@ -126,7 +126,8 @@ void mark(html::Node& node, const ComparedTensor& tensor) {
   node.facts.insert(node.facts.end(), tensor.facts.begin(), tensor.facts.end());
 }
 
-/// Adds the first divergence as a problem, or else the first few tensors that differ.
+/// Adds the first divergence as a problem, or else the first few tensors that differ. `places` has the drawn node of
+/// each tensor, or nothing if no node is drawn for it.
 void add_problems(html::Report& page, const std::vector<ComparedTensor>& tensors,
                   const std::vector<std::optional<html::Place>>& places) {
   constexpr std::size_t few = 4;

@@ -69,8 +69,8 @@ std::optional<std::int64_t> find_batch_size(const std::vector<onnx::Value*>& inp
   return batch;
 }
 
-/// Changes the constant target of each Reshape that begins with the old batch size, or with a multiple of it, so that
-/// this size follows the dynamic batch.
+/// Changes each Reshape whose constant target begins with the old batch size `batch`, or with a multiple of it, so that
+/// this size follows the dynamic batch. `symbol` is the name of the dynamic dimension.
 void free_reshapes(onnx::Model& model, std::int64_t batch, const std::string& symbol) {
   onnx::Graph& graph = model.graph();
   for (onnx::Node* node : graph.nodes()) {

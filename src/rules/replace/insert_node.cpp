@@ -43,8 +43,8 @@ onnx::Node* add_node(const NewNode& planned, onnx::Graph& graph, std::vector<onn
   return node;
 }
 
-/// Adds a QuantizeLinear of inputs[0], the new node in int8, and a DequantizeLinear before the node `before`, and
-/// returns the DequantizeLinear.
+/// Adds three nodes before the node `before`: a QuantizeLinear of inputs[0], the new node in int8, and a
+/// DequantizeLinear. `output` is the value that they replace and supplies the shape. Returns the DequantizeLinear.
 onnx::Node* add_node_in_int8(const NewNode& planned, onnx::Graph& graph, std::vector<onnx::Value*> inputs,
                              const onnx::Value& output, onnx::Node* before) {
   onnx::Value* zero = graph.add_constant("zero", onnx::TensorData::scalar_of(onnx::ElementType::i8, 0));

@@ -353,8 +353,8 @@ bool follows_from_shapes(const Out& tensor) {
   return true;
 }
 
-/// Throws Error for a recurrent node with sequence lengths and a dynamic shape: the plugin then processes every
-/// sequence of a batch as if it had the length of the longest one.
+/// Throws Error for a recurrent node with sequence lengths and a dynamic shape, because the plugin then processes every
+/// sequence of a batch as if it had the length of the longest one. `source` is the model's file, for the message.
 void refuse_lengths(const ov::Node& node, const std::string& source) {
   std::size_t lengths = 2;
   if (ov::is_type<ov::op::v5::LSTMSequence>(&node)) {
@@ -392,7 +392,8 @@ void limit_step(ov::Node& slice) {
   slice.input(3).replace_source_output(std::make_shared<ov::op::v1::Maximum>(step, integer(type, smallest)));
 }
 
-/// Adds the guards to a model and to its bodies. Integer sizes are checked only in the main graph.
+/// Adds the guards to a model and to the bodies of its nodes. With `is_main`, the model is the main graph, and integer
+/// sizes are checked too. `source` is the model's file, for messages.
 void guard_in(ov::Model& model, const std::string& source, bool is_main) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     refuse_lengths(*node, source);

@@ -429,7 +429,8 @@ class IntegerArithmetic {
     replace(node, add(node, "Mul", {steps, fixed(node, parameters.dims, parameters.scales.numbers)}));
   }
 
-  /// Replaces DequantizeLinear with a constant of real numbers, for readers that no rewritten product covers.
+  /// Replaces a DequantizeLinear with a constant: the known integers multiplied by the scales. Used for a
+  /// DequantizeLinear that is also read by nodes other than rewritten products.
   void make_constant(onnx::Node& node, const WholeNumbers& known, const Scales& scales) {
     onnx::Value& output = *node.output();
     std::vector<double> real;

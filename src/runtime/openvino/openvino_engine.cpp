@@ -54,8 +54,8 @@ ov::Core& core() {
   return core;
 }
 
-/// Throws EngineLimit for an integer that does not fit 32 signed bits. The plugin stores 64-bit and unsigned 32-bit
-/// integers in 32 signed bits and would truncate larger ones without an error.
+/// Throws EngineLimit for an integer that does not fit 32 signed bits; `where` begins the message. The plugin stores
+/// 64-bit and unsigned 32-bit integers in 32 signed bits and would truncate larger ones without an error.
 void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();

@@ -30,8 +30,8 @@ class Connection {
   /// ends as if the peer were gone.
   using GivesUp = std::function<bool()>;
 
-  /// Creates a connection. `begin_wait` is called at the beginning of each wait that takes longer than a second.
-  /// Without it, waits have no limit.
+  /// Creates a connection over a connected socket. `begin_wait` is called at the beginning of each wait that takes
+  /// longer than a second, and returns the function that may give up this wait. Without it, waits have no limit.
   explicit Connection(Descriptor socket, std::function<GivesUp()> begin_wait = {})
       : socket_(std::move(socket)), begin_wait_(std::move(begin_wait)) {}
 
@@ -45,8 +45,9 @@ class Connection {
   /// Returns two connected sockets. Throws Error if the system cannot create sockets.
   [[nodiscard]] static std::pair<Descriptor, Descriptor> make_sockets();
 
-  /// Sends a message whose body is the concatenation of `parts`. Returns false if the peer is gone. Throws Error
-  /// (internal) for a body larger than largest_body.
+  /// Sends a message of a kind (MessageKind) whose body is the concatenation of `parts`. If `attached` is not -1, sends
+  /// this file descriptor with it. Returns false if the peer is gone. Throws Error (internal) for a body larger than
+  /// largest_body.
   [[nodiscard]] bool send(std::uint32_t kind, std::span<const std::string_view> parts, int attached = -1);
   [[nodiscard]] bool send(std::uint32_t kind, std::string_view body, int attached = -1) {
     return send(kind, std::span(&body, 1), attached);

@@ -20,8 +20,8 @@
 namespace graft::runtime {
 namespace {
 
-/// Serves requests until the peer is gone. Damaged bytes cause an exception, which is not caught, so that the process
-/// ends.
+/// Serves requests until the peer is gone. `request` is the model that the connection runs first, or null if none was
+/// compiled yet. Damaged bytes cause an exception, which is not caught, so that the process ends.
 void serve_connection(const Engine& engine, Connection connection, std::unique_ptr<CompiledModel> request);
 
 /// Calls `answer`, which sends a message, or sends the Error that `answer` throws. Returns false if the peer is gone.

@@ -175,7 +175,7 @@ class Worker {
   }
 
   /// Throws an Error if the limit of open files is low. That is the likely cause when a worker ends while it starts,
-  /// and the worker cannot report it.
+  /// and the worker cannot report it. `how` says how the worker ended, for the message.
   static void check_open_files(const std::string& how) {
     constexpr ::rlim_t enough = 64;
     struct ::rlimit limit {};
@@ -212,8 +212,8 @@ class RemoteModel final : public CompiledModel, public KeepsOutputs {
     return ask(kind, std::span(&body, 1), act, attached);
   }
 
-  /// Sends a request and returns the body of the answer. Throws the Error that the worker reports. `act` is the
-  /// participle for messages ("compiled").
+  /// Sends a request with this body, and with the file descriptor `attached` unless it is -1. Returns the body of the
+  /// reply. Throws the Error that the worker reports. `act` is the participle for messages ("compiled").
   std::string ask(MessageKind kind, std::span<const std::string_view> body, std::string_view act,
                   int attached = -1) const {
     if (!worker_->is_ours()) {
@@ -293,7 +293,8 @@ class WorkerEngine final : public Engine {
     if (worker_ == ended) worker_ = nullptr;
   }
 
-  /// Returns a connection without a model. Replaces a worker that has ended since the last request.
+  /// Returns a connection on which no model was compiled yet. Starts a new worker if the last one has ended. `source`
+  /// is the model's file, for messages. `should_stop` is passed to Connection::set_should_stop.
   [[nodiscard]] std::unique_ptr<RemoteModel> connect(const std::string& source,
                                                      const std::function<bool()>& should_stop = {}) const {
     std::shared_ptr<Worker> worker = current();
