@@ -55,7 +55,7 @@ def pack(arrays: Mapping[str, ArrayLike], what: str) -> Packed:
 
 
 def unpack(packed: Mapping[str, tuple[str, list[int], Any]]) -> dict[str, NDArray[Any]]:
-    """Returns the tensors as NumPy arrays that share the tensors' memory."""
+    """Returns the tensors of the toolkit, by name, as NumPy arrays that share the tensors' memory."""
     return {name: data.view(dtype_of(dtype)).reshape(shape) for name, (dtype, shape, data) in packed.items()}
 
 

@@ -30,7 +30,8 @@ def add_library_alias(alias: str, loaded: str) -> None:
 
 
 def _alias_library(alias: str, loaded: str) -> bytes:
-    """Returns a 64-bit little-endian ELF file that has a name, one dependency and no symbols."""
+    """Returns a 64-bit little-endian ELF file without symbols, with the name `alias` and `loaded` as its only
+    dependency."""
     machine = next(code for code, name in MACHINES.items() if name == os.uname().machine)
     strings = f"\0{alias}\0{loaded}\0".encode()
     tags_at = HEADER_BYTES + 2 * SEGMENT_BYTES

@@ -301,8 +301,9 @@ def _listed(creators: Iterable[Creator]) -> str:
 
 
 def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> Any:
-    """Returns the creator of the operator's newest version. Raises graft.Error where there is none, or where several
-    namespaces have the operator."""
+    """Returns the creator of the operator's newest version: in `namespace` or, if that is None, in "graft", in the
+    empty namespace, or in the only other namespace that has the operator. Raises graft.Error where there is none, or
+    where several other namespaces have the operator."""
     every = [each for each in module.get_plugin_registry().all_creators if hasattr(each, "create_plugin")]
     if namespace is not None:
         every = [each for each in every if each.plugin_namespace == namespace]
@@ -334,14 +335,15 @@ def _find_creator(module: ModuleType, operator: str, namespace: str | None) -> A
 
 
 def _version(creator: Any) -> tuple[int, str]:
-    """Returns a key by which versions are compared: as numbers, because the string "10" comes before "9"."""
+    """Returns the key by which the creators of an operator are sorted by version: as numbers, because the string "10"
+    comes before "9"."""
     text = str(creator.plugin_version)
     return (int(text) if text.isdecimal() else 0, text)
 
 
 def _field(module: ModuleType, operator: str, types: dict[str, Any], name: str, value: Any) -> tuple[Any, Any]:
-    """Returns a plugin field, and the array to which it points and which has to outlive it. Raises graft.Error for an
-    unknown attribute or a value of another type."""
+    """Returns a plugin field for the attribute `name`, and the array to which it points and which has to outlive it.
+    `types` are the operator's attributes. Raises graft.Error for an unknown attribute or a value of another type."""
     import numpy as np
 
     kinds = {"FLOAT32": "number", "INT64": "integer", "CHAR": "string"}

@@ -256,7 +256,8 @@ def _build(version: str, model: str, engine: str, arguments: dict[str, Any]) -> 
 
 
 def _run_program(version: str, model: str, engine: str, words: list[str]) -> Built:
-    """Runs `graft auto` with the words of a command line."""
+    """Runs `graft auto` with `words`, in which {model} and {engine} are replaced by the paths, and returns the result.
+    Raises graft.Error if `version` is not the version of this Graft."""
     _check_version(version)
     names = {"{model}": model, "{engine}": engine}
     command = [sys.executable, "-m", "graft", "auto", *(names.get(word, word) for word in words), "--json"]
@@ -298,7 +299,9 @@ class _Cluster:
         settings: dict[str, Any],
         libraries: list[str],
     ) -> Iterator[bytes]:
-        """Runs the task for parts of the samples and yields the results, in the order in which they arrive."""
+        """Divides the samples from `begin` to `end` (excluded) into parts of `size` samples (0: a default size), runs
+        the task for each part, and yields the results in the order in which they arrive. `models`, `data`, `settings`
+        and the operator `libraries` are sent to all parts."""
         threads = settings["threads"]
         if threads < 1 or size < 0:
             raise Error(f"found threads {threads} and part {size}; threads must be at least 1, and part at least 0")
@@ -316,7 +319,8 @@ class _Cluster:
     def all(
         self, task: Callable[..., Built], jobs: Iterable[Sequence[Any]], threads: int, gpus: float
     ) -> Iterator[Built]:
-        """Runs the task for each job and yields the results in the order of the jobs."""
+        """Runs the task for each job, each with this number of Ray's CPUs (`threads`) and GPUs, and yields the results
+        in the order of the jobs."""
         remote = self._remote(task, threads, gpus)
         references = [remote.remote(__version__, *job) for job in jobs]
         with self._cancelled_on_failure(references):
@@ -380,7 +384,8 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _cluster(address: str | None, cancel: CancelToken | None = None) -> Iterator[_Cluster]:
-    """Connects to the cluster, and disconnects at the end unless the program was connected before."""
+    """Yields a connection to the cluster at `address` (None: "auto"), and closes it at the end. If the program is
+    already connected to a cluster, yields a connection to this one and leaves it open."""
     ray = _import_ray()
     if ray.is_initialized():
         yield _Cluster(ray, cancel)

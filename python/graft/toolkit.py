@@ -744,8 +744,8 @@ def _call_with_data(
     function: Callable[..., Result], title: str, given: dict[str, Any], *, callers: int = 3, **converted: Any
 ) -> Result:
     """Calls `function` as _call does, with the caller's `data` as tensors or files, and warns about conversions of the
-    data. `callers` is the number of calls between the user's line, which the warning names, and _warn. If `parts` is
-    set, it also receives the data."""
+    data. The warning names the user's line of code, which is `callers` calls above _warn. If `parts` is set, it also
+    receives the data."""
     with data_forms.opened(given["data"], given.get("samples", 0)) as (tensors, files):
         if converted.get("parts") is not None:
             converted["parts"] = functools.partial(converted["parts"], data=tensors, data_files=files)
@@ -755,8 +755,7 @@ def _call_with_data(
 
 
 def _warn(notes: Iterable[str], callers: int) -> None:
-    """Warns with each note. `callers` is the number of calls between the user's line, which the warning names, and this
-    function."""
+    """Warns with each note. The warning names the user's line of code, which is `callers` calls above this function."""
     for note in notes:
         warnings.warn(note, stacklevel=callers + 1)
 

@@ -111,8 +111,8 @@ class CudaBench:
         return row
 
     def _fastest_variant(self, call: OperatorCall, workspace: torch.Tensor, choose: bool) -> str:
-        """Returns the first variant that runs or, with `choose`, the fastest, as TensorRT chooses by timing all
-        variants. Raises GraftError where no variant runs."""
+        """Returns the name of the first CUDA variant that runs the call or, with `choose`, of the fastest variant, as
+        TensorRT chooses by timing all variants. Raises GraftError where no variant runs."""
         times: dict[str, float] = {}
         problem: GraftError | None = None
         for variant in call.cuda_variants():
@@ -225,8 +225,8 @@ def random_tensor(desc: dict[str, Any]) -> torch.Tensor:
 
 
 def logical(stored: torch.Tensor, desc: dict[str, Any]) -> torch.Tensor:
-    """Returns the stored tensor with the axes N,C,spatial, without the channels that pad the layout. The result is a
-    view, except for chw32, where it may be a copy."""
+    """Returns the tensor `stored`, whose memory layout `desc` describes, with the axes N,C,spatial and without the
+    channels that pad the layout. The result is a view, except for chw32, where it may be a copy."""
     channels = desc["shape"][1] if len(desc["shape"]) > 1 else 0
     if desc["layout"] == "hwc8":
         return stored.permute(0, 3, 1, 2)[:, :channels]

@@ -22,9 +22,9 @@ ALLOWED_DIFFERENCE = {"f32": 1e-4, "f16": 3e-3, "bf16": 2e-2, "i32": 0.0, "i64":
 
 
 def misses_of(row: Row, empty_kernel_us: float | None) -> list[tuple[str, str]]:
-    """Returns a pair for each target that the case misses: the key of the missed figure in the case's entry, such as
-    "warm_us", and a sentence without a full stop. Empty if the case reaches all targets. `empty_kernel_us` is the
-    time of an empty kernel in microseconds, or None on the CPU, where only the result is compared."""
+    """Returns a pair for each target that the case of `row` misses: the key of the missed figure in the row, such as
+    "warm_us", and a sentence without a full stop. Empty if the case reaches all targets. `empty_kernel_us` is the time
+    of an empty kernel in microseconds, or None on the CPU, where only the result is compared."""
     if "failed" in row:
         return [("failed", f"failed: {row['failed']}")]
     found = []
@@ -90,8 +90,8 @@ def same_problem(a: Row, b: Row) -> bool:
 
 
 def speed_beside_peers(row: Row) -> tuple[float, str] | None:
-    """Returns the time of the fastest peer divided by the time of the operator, both with a cold cache, and the name of
-    this peer; None where no peer was timed."""
+    """Returns the speed of the operator relative to the fastest peer, and the name of this peer; None where no peer was
+    timed. The speed is the time of the peer divided by the time of the operator, both with a cold cache."""
     peers = {name: peer["us"] for name, peer in row["peers"].items() if "us" in peer}
     if "us" not in row or not peers:
         return None
@@ -100,8 +100,8 @@ def speed_beside_peers(row: Row) -> tuple[float, str] | None:
 
 
 def summary_of_random(rows: list[Row]) -> list[dict[str, Any]]:
-    """Returns an entry for each operator: the geometric mean and the minimum of its cases' speeds relative to the
-    fastest peer, with the required values. README.md describes the keys."""
+    """Returns an entry for each operator that has cases with a peer. The entry has the geometric mean and the minimum
+    of speed_beside_peers over these cases, with the required values. README.md describes the keys."""
     result = []
     for operator in dict.fromkeys(row["operator"] for row in rows):
         own = [row for row in rows if row["operator"] == operator]

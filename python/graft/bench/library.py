@@ -73,7 +73,7 @@ class Library:
         return json.loads(text)
 
     def random_cases(self, seed: int, count: int) -> list[dict[str, Any]]:
-        """Returns `count` random cases of each operator."""
+        """Returns `count` random cases of each operator. The same `seed` gives the same cases."""
         text = self._c.graft_random_cases(ctypes.c_uint64(seed), ctypes.c_int32(count))
         if text is None:
             raise self._error()

@@ -51,8 +51,8 @@ def activation(a: Attributes) -> Callable[[torch.Tensor], torch.Tensor] | None:
 
 
 def scattered_rows(case: dict[str, Any]) -> list[torch.Tensor]:
-    """Returns data, indices and updates for a scattering operator; the indices are rows of the data, evenly
-    distributed."""
+    """Returns data, indices and updates for a case of a scattering operator. The data and updates are random, and the
+    indices are random rows of the data."""
     data, indices, updates = case["inputs"]
     torch.manual_seed(1)
     values = [torch.randn(desc["shape"], device="cuda").to(TYPES[desc["dtype"]]) for desc in (data, updates)]

@@ -113,8 +113,8 @@ def run_build(request: dict[str, Any], events: EventWriter) -> None:
 
 
 def check_device(number: int | None) -> dict[str, Any] | None:
-    """Returns the GPU that --device selects, or None without this option. Raises EngineError where there is none. The
-    supervisor has made this GPU the only visible one."""
+    """Returns the GPU that --device selected, or None if `number` is None because the option is missing. Raises
+    EngineError where there is no such GPU. The supervisor has made this GPU the only visible one."""
     if number is None:
         return None
     found = cuda_devices()

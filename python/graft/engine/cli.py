@@ -333,9 +333,10 @@ def run_plugins(arguments: argparse.Namespace, events: EventWriter) -> None:
 
 
 def registry_flavor(wanted: str, prefers_builder: bool) -> Flavor:
-    """Returns the flavor whose plugin registry loads the libraries. The full TensorRT and the lean runtime come before
-    RTX, whose registry is a subset. With `prefers_builder` the lean runtime, which has no builder, comes last. Raises
-    EngineError where no flavor is installed."""
+    """Returns the flavor whose plugin registry loads the libraries: the flavor named `wanted` or, for "auto", the first
+    installed one. The full TensorRT and the lean runtime come before RTX, whose registry is a subset. With
+    `prefers_builder` the lean runtime, which has no builder, comes last. Raises EngineError where no such flavor is
+    installed."""
     if wanted != "auto":
         candidates: Sequence[Flavor] = [flavor_named(wanted)]
     else:

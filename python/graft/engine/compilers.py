@@ -20,7 +20,8 @@ CLANG_MINIMUM = "13"
 
 
 def version_of(program: str, pattern: str) -> str | None:
-    """Returns the version that a program prints, or None where it does not run or prints no version."""
+    """Returns the version that a program prints, which is the first group of the regular expression `pattern`. Returns
+    None where the program does not run or prints no version."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -35,7 +36,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def first_of(programs: list[str | None], pattern: str, minimum: str = "") -> dict[str, Any]:
     """Returns `path` and `version` of the first program that exists and has at least the version `minimum`. If no
-    program has, `path` is empty, and `too_old` is the path of the first program that exists."""
+    program has, `path` is empty, and `too_old` is the path of the first program that exists. `pattern` finds the
+    version as in version_of()."""
     too_old: dict[str, Any] = {}
     for program in programs:
         path = shutil.which(program) if program else None

@@ -90,11 +90,11 @@ def import_flavor(flavor: Flavor) -> ModuleType:
 
 
 def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
-    """Returns the flavor that builds for these targets.
+    """Returns the flavor named `wanted` or, for `auto`, the flavor that builds for these targets.
 
     `auto` is RTX where a target is not the GPU of this machine, because only RTX builds for other GPUs; otherwise the
-    full TensorRT if it is installed and there is a GPU, which it needs; otherwise RTX, which needs no GPU. Raises
-    EngineError where no such flavor is installed.
+    full TensorRT if it is installed and there is a GPU (`gpu_present`), which it needs; otherwise RTX, which needs no
+    GPU. Raises EngineError where no such flavor is installed.
     """
     rtx, full = flavor_named("rtx"), flavor_named("full")
     if wanted != "auto":

@@ -22,8 +22,8 @@ TYPES = DTYPE_NAMES | {"BFLOAT16": "bf16", "FP32": "f32", "FP16": "f16"}
 
 
 def read_layers(account: str) -> list[dict[str, Any]]:
-    """Returns the layers that TensorRT-RTX lists in a verbose message of the build: one per line, from LAYERS_HEADING
-    to the next empty line."""
+    """Returns the layers that `account`, a verbose message of TensorRT-RTX's build, lists: one per line, from
+    LAYERS_HEADING to the next empty line."""
     lines = account.partition(LAYERS_HEADING + "\n")[2].partition("\n\n")[0].splitlines()
     return [layer for layer in map(read_layer, lines) if layer]
 

@@ -214,8 +214,8 @@ def dependencies(path: pathlib.Path) -> dict[str, str | None]:
 
 
 def missing_libraries(path: pathlib.Path, needs: tuple[str, ...]) -> list[str]:
-    """Returns the direct and indirect dependencies that the loader does not find, direct ones first. Libraries that
-    this process has loaded count as found."""
+    """Returns the direct and indirect dependencies of the library that the loader does not find, the direct ones, which
+    are in `needs`, first. Libraries that this process has loaded count as found."""
     missing = [name for name, found in dependencies(path).items() if found is None]
     loaded = {
         pathlib.PurePath(line.split()[-1]).name for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
@@ -266,8 +266,9 @@ def refusal_by_loader(path: pathlib.Path, reason: str) -> dict[str, Any]:
 
 
 def missing_version(path: pathlib.Path, provider: str, version: str, needing: str) -> dict[str, Any]:
-    """Returns the refusal, as refusal_by_loader does, for a library or dependency that was linked against a symbol
-    version which the installed library does not have."""
+    """Returns the refusal, as refusal_by_loader does, where a library lacks a symbol version. `provider` is the
+    installed library that lacks `version`. `needing` is the library that was linked against this version: the one at
+    `path` or a dependency of it."""
     itself = os.path.realpath(needing) == os.path.realpath(path)
     who = "it needs" if itself else f"its dependency {needing} needs"
     name = pathlib.PurePath(provider).name
@@ -303,7 +304,7 @@ def missing_dependencies(library: Library, missing: list[str]) -> dict[str, Any]
 
 def self_registration(detail: str) -> dict[str, Any]:
     """Returns the refusal for a library with REGISTER_TENSORRT_PLUGIN, which works only with the TensorRT with which it
-    was built."""
+    was built. `detail` is a clause that ends the sentence about the cause."""
     return {
         "cause": "static_registration",
         "why": f"it registers its plugins itself when it is opened, with {REGISTRY_FUNCTION} (the macro "

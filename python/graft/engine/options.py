@@ -328,8 +328,8 @@ def apply_format(session: Session, tensor: Any, wanted: TensorFormat) -> None:
 
 
 def refused_format(complaints: list[str], given: list[TensorFormat]) -> EngineError | None:
-    """Returns the error for a format that does not exist for the tensor's type, from the builder's messages; None where
-    no message is about a format."""
+    """Returns the error for a format that does not exist for the tensor's type, if one of the builder's messages
+    `complaints` is about a format; otherwise None. `given` are the formats that the user set."""
     for complaint in complaints:
         match = WRONG_FORMAT.search(complaint)
         if match is None or not given:

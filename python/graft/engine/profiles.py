@@ -46,8 +46,8 @@ def refused_profile(ranges: dict[str, ShapeRange], reason: str) -> EngineError:
 
 
 def check_profiles(errors: list[str], warnings: list[str], model: str, profiles: list[dict[str, ShapeRange]]) -> None:
-    """Raises EngineError for the first message of TensorRT that says that the network cannot compute with the shapes of
-    a profile."""
+    """Raises EngineError for the first of TensorRT's messages, in `errors` and then in `warnings`, that says that the
+    network cannot compute with the shapes of a profile. Does nothing without profiles."""
     if not profiles:
         return
     for complaint in [*errors, *warnings]:
@@ -65,8 +65,9 @@ def check_profiles(errors: list[str], warnings: list[str], model: str, profiles:
 def unusable_profile(
     model: str, complaint: str, profiles: list[dict[str, ShapeRange]], which: str | None
 ) -> EngineError:
-    """Returns the error for shapes with which the network cannot compute. `which` is MIN, OPT or MAX, or None where the
-    message is about whole ranges."""
+    """Returns the error for shapes with which the network cannot compute, with TensorRT's message `complaint`.
+    `profiles` are the profiles that the message may mean. `which` is MIN, OPT or MAX, or None where the message is
+    about whole ranges."""
     end = PROFILE_ENDS[which] if which is not None else None
 
     def text(found: ShapeRange) -> str:

@@ -141,7 +141,8 @@ def suggested_ranges(
 
 
 def flag_text(name: str, parts: Iterable[Iterable[int | str]]) -> str:
-    """Returns a minimum, an optimum and a maximum as the user writes them, on the command line or in Python."""
+    """Returns the option for the range of the input `name` as the user writes it, on the command line or in Python.
+    `parts` are the minimum, the optimum and the maximum."""
     if is_keyword():
         ranges = ", ".join(f"[{', '.join(map(str, part))}]" for part in parts)
         return f"{named('--shapes')}={{{name!r}: ({ranges})}}"

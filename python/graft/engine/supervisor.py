@@ -69,8 +69,8 @@ class Outcome:
 
 
 def run_worker(request: dict[str, Any], flavor: Flavor | None, relay: Relay, verbose: bool = False) -> dict[str, Any]:
-    """Runs a request in a worker and returns its result event. Raises EngineError for an error event, a crash and a
-    hang."""
+    """Runs a request in a worker and returns its result event. Other events are passed to `relay`; with `verbose`, also
+    all messages of TensorRT and the worker's output. Raises EngineError for an error event, a crash and a hang."""
     with links_folder() as links:
         environment = worker_environment(flavor, links) | visible_device(request.get("device"))
         outcome = watch(request, environment, relay, verbose)
@@ -390,7 +390,8 @@ class LineReader:
 
 
 def crash_error_after(command: str, code: int, last: list[str], loading: str | None) -> EngineError:
-    """Returns the error for a worker that ended without a result: how it ended, and its last message."""
+    """Returns the error for a worker that ended without a result. `code` is its exit code, or minus the signal that
+    ended it; `last` are its last messages; `loading` is the plugin library that it was opening, or None."""
     how = f"with exit code {code}"
     signal_name = None
     next_step = f"The last messages show what it was doing; run again with {named('--verbose')} for all messages"
@@ -410,7 +411,8 @@ def crash_error_after(command: str, code: int, last: list[str], loading: str | N
 
 
 def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> EngineError:
-    """Returns the error for a library whose code ended the process while it was opened."""
+    """Returns the error for a library whose code ended the process while it was opened. `how` says how the process
+    ended, `said` is a clause with its last message, and `facts` are added to the error."""
     message = f"plugin library {path}: the TensorRT process ended {how} while it opened the plugin library"
     next_step = "Code that runs when the library is opened ends the process: the author of the library must fix it"
     cause = "crash"
@@ -423,7 +425,8 @@ def ended_by_library(path: str, how: str, said: str, facts: dict[str, Any]) -> E
 
 
 def idle_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
-    """Returns the error for a worker that was killed because it had used no processor time."""
+    """Returns the error for a worker that was killed because it had used no processor time for `limit` seconds.
+    `loading` is the plugin library that it was opening, or None, and `last` are its last messages."""
     said = f"; its last message: {last[-1]}" if last else ""
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
     limited = "" if most == resource.RLIM_INFINITY else f", and the limit of its address space is {most >> 20} MiB"
@@ -442,7 +445,8 @@ def idle_error(command: str, loading: str | None, limit: float, last: list[str])
 
 
 def hang_error(command: str, loading: str | None, limit: float, last: list[str]) -> EngineError:
-    """Returns the error for a worker that was killed because no event came within the limit."""
+    """Returns the error for a worker that was killed because no event came within `limit` seconds. `loading` is the
+    plugin library that it was opening, or None, and `last` are its last messages."""
     said = f"; its last message: {last[-1]}" if last else ""
     if loading is None:
         return EngineError(

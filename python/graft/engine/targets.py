@@ -38,7 +38,7 @@ def parse_targets(texts: list[str]) -> list[str]:
 
 def apply_targets(trt: ModuleType, config: Any, targets: list[str], gpu_present: bool) -> None:
     """Sets the compute capabilities in the builder's configuration. Without targets TensorRT's default is kept. Raises
-    EngineError for a target that this TensorRT cannot build for."""
+    EngineError for a target that this TensorRT cannot build for, and for `current` unless `gpu_present`."""
     version = f"{trt.__name__} {trt.__version__}"
     can_choose = hasattr(trt, "ComputeCapability") and hasattr(config, "set_compute_capability")
     if not can_choose:

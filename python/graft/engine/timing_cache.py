@@ -74,7 +74,8 @@ class TimingCache:
         return {"path": self._path, "state": self._state, "bytes": data.nbytes}
 
     def _join(self, cache: Any, now: bytes) -> None:
-        """Merges the entries that another build has written since this build began."""
+        """Merges `now`, the contents of the file, into `cache`: another build has written entries since this build
+        began."""
         other = self._config.create_timing_cache(now)
         if other is None or not cache.combine(other, False):
             self._warn(

@@ -113,8 +113,8 @@ def range_texts(ranges: dict[str, ShapeRange]) -> list[str]:
 
 
 def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dict[str, ShapeRange]:
-    """Returns the ranges of the request and, for inputs that need a range and have none in it, the ranges that the
-    request suggests."""
+    """Returns the ranges in the request `question` and, for inputs that need a range and have none in it, the ranges
+    that the request suggests."""
     given = parse_shape_ranges(question["shapes"])
     suggested = question.get("suggested")
     if suggested is None:
@@ -124,7 +124,8 @@ def question_ranges(inputs: list[NetworkInput], question: dict[str, Any]) -> dic
 
 
 def build_once(session: Session, network: Any, ranges: dict[str, ShapeRange], question: dict[str, Any]) -> None:
-    """Builds the network with at most one optimization profile. Raises EngineError if TensorRT does not build it."""
+    """Builds the network for the request `question`, with one optimization profile if there are `ranges`, otherwise
+    without a profile. Raises EngineError if TensorRT does not build it."""
     config = session.owner.create_builder_config()
     apply_targets(session.trt, config, question["targets"], has_gpu())
     allow_aliased_ports(session, config, network)

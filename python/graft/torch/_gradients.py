@@ -28,7 +28,8 @@ def _l2norm_helper(grad: torch.Tensor, inputs: Tensors, a: dict[str, Any], neede
 
 
 def _of_norm(grad: torch.Tensor, x: torch.Tensor, axes: list[int], epsilon: float, mode: str) -> tuple[Any, Any]:
-    """Returns the gradient of x / norm(x), in f32, and 1 / norm(x)."""
+    """Returns the gradient with respect to x of x / norm(x), in f32, and 1 / norm(x). The norm is over `axes`; `mode`
+    is the operator's epsilon_mode."""
     total = (x * x).sum(axes, keepdim=True)
     if mode == "max":
         inverse, moves = total.clamp(min=epsilon).rsqrt(), total > epsilon

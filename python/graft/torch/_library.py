@@ -249,7 +249,7 @@ def _as_hwc8(tensor: torch.Tensor) -> torch.Tensor:
 
 def _strided(definition: Definition, device: str, calls: dict[Any, _Call]) -> Callable[..., Any]:
     """Returns the function that runs the kernel where not all inputs are row-major: with channels last if the kernel
-    supports it, otherwise on row-major copies."""
+    supports it, otherwise on row-major copies. The function stores the plans that it creates in `calls`."""
 
     def run(call: _Call, tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:
         addresses = [tensor.data_ptr() for tensor in (*tensors, *outputs)]
@@ -679,8 +679,8 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def no_such_function(place: str, name: str, definitions: Mapping[str, Definition]) -> AttributeError:
-    """Returns the exception for a missing function. Its text has the reason where an operator has this name: the sizes
-    of its results depend on data."""
+    """Returns the exception for a missing function `name` of `place`. If `definitions` has an operator of this name,
+    the text has the reason: the sizes of its results depend on data."""
     if name in definitions:
         return AttributeError(
             f"{place} has no {name}: the size of its result depends on data, but PyTorch must know it before the "

@@ -36,7 +36,7 @@ def _plain(value: Any) -> Any:
 
 def _onnx_text(body: str, types: dict[str, str]) -> str:
     """Translates Graft's text of nodes into ONNX's syntax: `alpha=@alpha` becomes `alpha: float = @alpha`, and
-    `int64([1, 2])` becomes `int64[2] {1, 2}`."""
+    `int64([1, 2])` becomes `int64[2] {1, 2}`. `types` has the type of each attribute, such as "float"."""
 
     def tensor(match: re.Match[str]) -> str:
         element, numbers = _ELEMENTS.get(match[1], match[1]), match[2]
@@ -77,8 +77,8 @@ def _raise_opset(function: Any, opset: int) -> None:
 def _function(
     definition: Definition, values: Sequence[Any], dtype: str, rank: int, inputs: int, opset: int
 ) -> Any | None:
-    """Returns the model-local function of a node as onnx.FunctionProto, or None where standard operators cannot express
-    the node."""
+    """Returns the model-local function of a node as onnx.FunctionProto, in this opset, or None where standard operators
+    cannot express the node. `dtype` and `rank` are those of the first input, and `inputs` is the number of inputs."""
     import onnx.parser
 
     text = _operators.function(definition.name, definition.json([_plain(v) for v in values]), dtype, rank, inputs)
