@@ -29,7 +29,7 @@ def threads_for(elements: int) -> int:
 
 
 class NumPyArrays:
-    """NumPy arrays, on which the reference kernels run."""
+    """Describes NumPy arrays, on which the reference kernels run."""
 
     name = "numpy.ndarray"
     to_contiguous = "numpy.ascontiguousarray(...)"
@@ -57,7 +57,7 @@ class NumPyArrays:
 
 
 class CuPyArrays:
-    """CuPy arrays, on which the CUDA kernels run on CuPy's current stream with memory of CuPy's pool."""
+    """Describes CuPy arrays, on which the CUDA kernels run on CuPy's current stream with memory of CuPy's pool."""
 
     name = "cupy.ndarray"
     to_contiguous = "cupy.ascontiguousarray(...)"
@@ -93,8 +93,8 @@ class CuPyArrays:
 
 
 class TorchArrays:
-    """PyTorch tensors. The reference kernels run on tensors on the CPU; the CUDA kernels run on tensors on a GPU, on
-    PyTorch's current stream, with workspace memory from PyTorch."""
+    """Describes PyTorch tensors. The reference kernels run on tensors on the CPU; the CUDA kernels run on tensors on a
+    GPU, on PyTorch's current stream, with workspace memory from PyTorch."""
 
     name = "torch.Tensor"
     to_contiguous = "x.contiguous()"

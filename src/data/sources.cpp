@@ -152,7 +152,8 @@ class Opener {
     return fmt::format("{} {}", setting_name(options_.setting), source.text);
   }
 
-  /// Parses a source. A name that contains an equals sign is recognized if an input has it.
+  /// Parses a source of data. Where the text contains several equals signs, the name ends at the one that makes it the
+  /// name of an input.
   [[nodiscard]] Source parse(const std::string& text) const {
     Source source = parse_source(text);
     if (source.file == text) return source;

@@ -201,7 +201,7 @@ void make_row_major(NpyArray& array, std::int64_t element_size) {
        "its shape does not match its " + std::to_string(bytes) + " bytes of data; the file is truncated or damaged");
 }
 
-/// The size of the first part of a file, which contains the version and the length of the header.
+/// The number of bytes at the beginning of a file that contain the version and the length of the header.
 constexpr std::size_t version_end = 12;
 
 /// Returns the offset of the data of a .npy file, given its first bytes.

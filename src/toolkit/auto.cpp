@@ -31,7 +31,7 @@ constexpr auto converted_name = "converted.onnx";
 constexpr auto quantized_name = "quantized.onnx";
 constexpr auto data_name = "data.npz";
 
-/// The steps, and the fraction of the work at which each begins.
+/// A step, and the fraction of the whole work that is completed when it begins.
 struct StepPlace {
   const char* name;
   double begin;

@@ -230,7 +230,7 @@ void rewrite(Work& work, Conversion& conversion) {
   report.model = ModelAccess::make(std::move(model));
 }
 
-/// Returns the result with the verdicts on its nodes, for `probe`.
+/// Returns the converted model and the verdicts on its nodes as an Inspection, the argument of `probe`.
 Inspection inspection_of(const report::ConvertReport& report) {
   Inspection inspection;
   inspection.model = inspect::inferred_copy(model_of(report.model));

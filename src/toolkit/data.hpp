@@ -23,13 +23,14 @@ struct GivenData {
 /// message.
 void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setting);
 
-/// Finds the data for the inputs; only headers of files are read.
+/// Finds the data in `given` for each of the inputs. Reads only the headers of files.
 [[nodiscard]] data::Columns open_columns(const GivenData& given, const data::Inputs& inputs);
 
-/// Reads the data as data::read_runs does.
+/// Reads the data in `given` and divides them into runs, see data::read_runs.
 [[nodiscard]] data::Runs read_runs(const GivenData& given, const data::Inputs& inputs);
 
-/// Reads data for these inputs, and divides them into runs as the public read_data does.
+/// Reads the data in the files for these inputs. Divides them into runs as the function read_data in
+/// graft/toolkit/data.hpp does.
 [[nodiscard]] DataRuns read_data(const DataFiles& files, const data::Inputs& inputs);
 
 /// Opens the data for a calibration of at most `limit` runs; 0: all.

@@ -48,7 +48,7 @@ class WatchedEngine final : public runtime::Engine {
     return form == nullptr ? nullptr : &wrap(*form, checked_);
   }
   [[nodiscard]] const runtime::Engine& unchecked() const override { return wrap(engine_.unchecked(), unchecked_); }
-  /// Returns the second engine without recording it: it only confirms a noise floor.
+  /// Returns the second engine, which only confirms noise floors. `used_` does not record the models that it runs.
   [[nodiscard]] const runtime::Engine* second() const override { return engine_.second(); }
   [[nodiscard]] std::unique_ptr<runtime::CompiledModel> compile(const graft::onnx::Model& model,
                                                                 const runtime::CompileOptions& options) const override {
@@ -65,8 +65,8 @@ class WatchedEngine final : public runtime::Engine {
   }
 
  private:
-  /// Returns `form`, the checked, unchecked or second engine of this engine, in a wrapper that checks the token as
-  /// well. `wrapped` keeps the wrapper for the next call. Returns this object if `form` is the engine itself.
+  /// Returns `form`, the checked or the unchecked version of the engine, in a wrapper that checks the token as well.
+  /// `wrapped` keeps the wrapper for the next call. Returns this object if `form` is the engine itself.
   [[nodiscard]] const runtime::Engine& wrap(const runtime::Engine& form,
                                             std::unique_ptr<WatchedEngine>& wrapped) const {
     if (&form == &engine_) return *this;

@@ -43,8 +43,8 @@ struct OperatorLibrary {
 };
 
 /// Adds all operators of a library, or none of them. Fails as check_operators does, and if another operator already has
-/// the name, drop-in or ONNX operator of one of them. May be called from any thread at any time: spans that were
-/// returned before stay valid, and do not contain the new operators.
+/// the name of one of them or replaces the same plugin or ONNX operator. May be called from any thread at any time.
+/// Spans that were returned before stay valid and do not contain the new operators.
 [[nodiscard]] Status add_operator_library(OperatorLibrary library);
 
 /// Checks the definitions and names of operators that are added together: the definitions are complete, there are at

@@ -30,7 +30,7 @@ using report::QuantizedNode;
 using report::QuantizeReport;
 using report::ThresholdMethod;
 
-/// Returns the application's quality of a model; more is better. Calls do not overlap.
+/// Returns the quality of a model by the application's own measure; a higher value is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
 
 /// A calibration that other processes run, or one part of it: they count the values of the tensors in the range of

@@ -113,8 +113,8 @@ def parse_size(text: str, whole: str) -> int:
 
 @dataclass(frozen=True)
 class TensorFormat:
-    """The type and the memory layouts that an input or output may have. Without a name, the position selects the
-    tensor."""
+    """The type and the memory layouts that an input or output may have. If no format has a
+    name (`name` is None), the first format is for the first tensor, and so on."""
 
     option: str
     text: str

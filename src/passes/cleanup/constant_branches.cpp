@@ -28,8 +28,9 @@ std::string_view constant_branch(const onnx::Node& node) {
   return onnx::taken_branch(constant ? constant->numbers() : std::nullopt);
 }
 
-/// Inlines the first If whose condition is constant in any graph of the model, and returns whether there was one. Stops
-/// after one, because inlining deletes the sub-graphs over which the loop iterates; the caller repeats the call.
+/// Inlines the first If with a constant condition that is found in the graphs of the model, and returns whether there
+/// was one. The caller repeats the call until it returns false, because inlining deletes sub-graphs and so ends the
+/// iteration over the graphs.
 bool inline_first(Rewriter& rewriter) {
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {

@@ -19,9 +19,9 @@ struct Movement {
   std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, including nodes that compute shapes.
 };
 
-/// The rewrite of a movement, or in `obstacle` why it has no rewrite. `edit` changes the graph, `replacement` and `why`
-/// are for the report. The argument `maps` of ReadMovement has one entry per set of sizes that was run: only one if all
-/// sizes are fixed.
+/// The rewrite that ReadMovement returns for a movement, or in `obstacle` the reason why it returns no rewrite. `edit`
+/// changes the graph; `replacement` and `why` are for the report. The argument `maps` of ReadMovement has an entry for
+/// each set of sizes for which the movement was run; there is only one if all sizes are fixed.
 struct MovementFusion {
   std::function<void(onnx::Graph&)> edit;  ///< Empty if there is no rewrite.
   std::string replacement;

@@ -191,7 +191,7 @@ html::Distribution distribution_of(const QuantizedTensor& tensor, report::Precis
           .threshold_title = largest_text(type)};
 }
 
-/// The names of tensors, by the group of tensors that share a scale.
+/// For each group of tensors that share a scale, by the name of the group, the names of the tensors.
 using Groups = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 std::string others_of(const QuantizedTensor& tensor, const Groups& groups) {

@@ -117,7 +117,7 @@ template <report::Reflected Report>
   return {{"type", "object"}, {"required", std::move(required)}, {"properties", std::move(properties)}};
 }
 
-/// Returns the schema of the JSON of a report, which is described by `Report::schema`.
+/// Returns the schema of the JSON of a report. `Report::schema` supplies the name and the version.
 template <report::Reflected Report>
 [[nodiscard]] Json schema_of_report() {
   const report::Schema& about = Report::schema;

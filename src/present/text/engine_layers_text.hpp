@@ -6,8 +6,8 @@
 
 namespace graft::present {
 
-/// Returns the layers with the types that they read and write, and a note for each island of f32. Empty if the layers
-/// are not known.
+/// Returns the layers with the types that they read and write, and a note for each FloatIsland, a convolution or matrix
+/// product that computes in floating point although its inputs are dequantized. Empty if the layers are not known.
 [[nodiscard]] Listing engine_layers_text(const report::EngineLayers& engine);
 
 }  // namespace graft::present

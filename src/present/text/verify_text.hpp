@@ -21,7 +21,7 @@ namespace graft::present {
 /// Returns the message that two CPU engines disagree on a model, so that no verdict is given.
 [[nodiscard]] Listing dispute_text(const report::Dispute& dispute);
 
-/// Returns the result, then a row for each output.
+/// Returns the result, then a row for each output. With `verbose`, the tolerance of each output is shown too.
 [[nodiscard]] Listing verify_text(const report::VerifyReport& report, bool verbose);
 
 /// Returns warnings about comparisons that prove little: a large noise floor, an output of which nothing was compared,

@@ -175,7 +175,7 @@ ForOnnxruntime prepare_for_onnxruntime(const onnx::Model& given, const CompileOp
   return prepared;
 }
 
-/// State that all requests for one compiled model share.
+/// The state of a compiled model, which the handles that CompiledModel::new_request returns share.
 struct SharedState {
   onnx::Model model;  ///< The model before preparation, with which failed runs are explained.
   DeclaredInputs inputs;

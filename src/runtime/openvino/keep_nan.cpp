@@ -46,7 +46,8 @@ using Out = ov::Output<ov::Node>;
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Returns a constant in the type of another tensor. Constant::create refuses an infinity in 16 bits.
+/// Returns `value` as a constant in the type of `like`. Also works for an infinity in a 16-bit type, which
+/// Constant::create refuses.
 Out number(float value, const Out& like) {
   const ov::element::Type type = like.get_element_type();
   if (type == ov::element::f16) {

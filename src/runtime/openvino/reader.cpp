@@ -76,9 +76,9 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   return result[0];
 }
 
-/// Returns the type that an operator declares to the plugin. Internally the plugin supports neither i64 nor boolean,
-/// and it only narrows the results of its own operations. A conversion to the type that the model declares follows the
-/// operator.
+/// Returns the type that an operator declares to the plugin in place of `declared`. The plugin has neither i64 nor
+/// boolean internally, and converts these types only in its own operations, so a node after the operator converts its
+/// result to the declared type.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;
