@@ -96,8 +96,8 @@ std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
 }
 
 /// Returns the values at which the region to prove begins: the inputs of the proposal and all other non-constant values
-/// that its nodes read. Values that are computed from shapes are not cut; the region extends back to the tensors whose
-/// shapes they are, so that they stay consistent.
+/// that its nodes read. The region does not begin at values that are computed from shapes; it extends back to the
+/// tensors whose shapes they are, so that shapes and tensors stay consistent.
 std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result;

@@ -319,7 +319,7 @@ class ProofBudget final : public Budget {
   double spent_ = 0;
 };
 
-/// Limits the elements of each tensor.
+/// The limit on the number of elements of each tensor (most_elements).
 class TensorLimit : public Budget {
  public:
   [[nodiscard]] std::string refusal(const std::string& source, const RunCost& cost) const override {

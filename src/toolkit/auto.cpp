@@ -128,7 +128,8 @@ std::vector<std::string> find_wider_kernels(const report::EngineLayers& engine, 
   return lines;
 }
 
-/// Compares the types that the kernels read with the precision of the quantized model.
+/// Returns the check whether the kernels read the types that the quantized model requests. The check is not possible if
+/// the kernels are not known.
 EngineCheck check_kernel_types(const BuildReport& build, const std::optional<QuantizeReport>& quantized) {
   EngineCheck check{.name = "types"};
   if (!build.layers || !build.layers->unknown.empty()) {

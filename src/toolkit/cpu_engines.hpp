@@ -77,7 +77,7 @@ class UsedEngines {
 /// Returns the Error (answer_is_no) for a dispute between engines, for callers that return no verdict.
 [[nodiscard]] Error error_of(const verify::Disputed& disputed);
 
-/// Runs a function, and throws an Error where two engines dispute its result.
+/// Returns the result of a function that runs models. Throws an Error if two engines dispute it.
 template <class Function>
 auto run_with_disputes_as_errors(Function&& function) {
   try {
@@ -87,7 +87,7 @@ auto run_with_disputes_as_errors(Function&& function) {
   }
 }
 
-/// Throws Error for Graft's own CPU kernels with an engine that cannot run them.
+/// Throws Error if `own_kernels` is set and the engines of `choice` cannot run Graft's own CPU kernels.
 void check_own_kernels(CpuEngine choice, bool own_kernels);
 
 }  // namespace graft::toolkit

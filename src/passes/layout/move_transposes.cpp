@@ -57,9 +57,9 @@ std::optional<Permutation> transposition_of(const onnx::Value* value) {
 
 constexpr std::int64_t most_constant = 1 << 16;
 
-/// Returns the tensor that gives `tensor` when `permutation` is applied to it, with axes of size 1 added in front up to
-/// the rank of the permutation. Returns nothing for a constant that is empty, has a higher rank or has more than
-/// most_constant elements.
+/// Returns the tensor to which the Transpose `permutation` has to be applied to get `tensor`. First adds axes of size 1
+/// in front, up to the rank of the permutation. Returns nothing for a constant that is empty, has a higher rank or has
+/// more than most_constant elements.
 std::optional<onnx::TensorData> before_transposition(const onnx::TensorData& tensor, const Permutation& permutation) {
   const std::size_t rank = permutation.size();
   const std::int64_t count = tensor.element_count();

@@ -342,8 +342,8 @@ class Widener {
     return add(graph, before, "Mod", {&value, modulus}, *value.type, value);
   }
 
-  /// Adds nodes that convert the input of a Cast to u8 to the type of the group with the values of the u8 result
-  /// (integers modulo 256 if they may leave 0 to 255), and returns their result.
+  /// Adds nodes that replace a Cast to u8: they compute the same values as `result`, the output of the Cast, but in the
+  /// type of the group. If the input may leave the range 0 to 255, they compute it modulo 256. Returns the new result.
   Value* entered(Node& cast, const Value& result) {
     Graph& graph = *cast.graph;
     Value& source = *cast.input(0);

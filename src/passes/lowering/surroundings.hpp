@@ -51,7 +51,7 @@ enum class Condition : std::uint8_t {
 
 /// Returns the node that has `body` as an attribute, or null for the main graph.
 [[nodiscard]] const onnx::Node* find_owner(const onnx::Graph& body);
-/// Returns the Loop or Scan of whose body a value is an input, or null if none exists.
+/// Returns the Loop or Scan whose body has the value as one of its inputs, or null if no body has it.
 [[nodiscard]] const onnx::Node* find_loop(const onnx::Value& value);
 
 /// Returns the indices of the inputs whose values determine the sizes of a node's outputs; empty for most operators.
