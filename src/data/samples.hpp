@@ -26,10 +26,10 @@ struct Runs {
   std::vector<std::string> notes;
 };
 
-/// Divides data into runs with as few samples as possible, for calibration: as many as the first dimension of the
-/// inputs, or one if it is dynamic. A file of a folder is one run if the first dimension is dynamic; otherwise the
-/// samples of all files are counted one after the other. Samples that do not fill a run are not used. An array with
-/// exactly the first dimension, where other inputs have more, is used in every run. `limit` is the maximum number of
+/// Divides data into runs for calibration. Each run has as few samples as possible: the first dimension of the inputs,
+/// or one sample if it is dynamic. A file of a folder is one run if the first dimension is dynamic; otherwise the
+/// samples of all files are counted one after the other. Samples that do not fill a run are not used. An array with the
+/// samples of exactly one run is used in every run if other inputs have more samples. `limit` is the maximum number of
 /// runs; 0: all. Throws Error if the inputs have samples for different numbers of runs, or if there is no sample.
 [[nodiscard]] Samples divide_samples(Columns columns, std::int64_t limit = 0);
 

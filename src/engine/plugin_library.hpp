@@ -16,7 +16,8 @@ struct PluginLibrary {
 [[nodiscard]] PluginLibrary own_plugin_library();
 /// Returns whether `libraries` contains Graft's plugin library or a copy of it, judged by the file name.
 [[nodiscard]] bool has_own_plugin_library(const std::vector<std::string>& libraries);
-/// Returns the path of libgraft_stand_ins.so, in the folder of libgraft_plugins.so, and whether the file exists.
+/// Returns the path of libgraft_stand_ins.so, in the folder of libgraft_plugins.so, and whether the file exists. This
+/// library registers Graft's plugins under the names of plugins of other libraries.
 [[nodiscard]] PluginLibrary own_stand_ins();
 /// Returns the path of libgraft_onnx.so, in the folder of libgraft_plugins.so, and whether it exists. This library
 /// registers plugins under the names of standard ONNX operators.

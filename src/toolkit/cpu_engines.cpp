@@ -50,13 +50,14 @@ const runtime::OnnxruntimeEngine& onnxruntime_engine() {
   return *engine;
 }
 
-/// Returns OpenVINO, which repeats the first run of each compiled model and compares the results.
+/// Returns an engine that runs models in OpenVINO, repeats the first run of each compiled model and compares the
+/// results.
 const runtime::Engine& repeating_openvino() {
   static const std::unique_ptr<runtime::Engine> engine = verify::make_repeating_engine(runtime::default_engine());
   return *engine;
 }
 
-/// Returns ONNX Runtime, with OpenVINO for models that ONNX Runtime does not run.
+/// Returns an engine that runs models in ONNX Runtime, and in OpenVINO the models that ONNX Runtime does not run.
 const verify::Judges& engine_for_values() {
   static const std::unique_ptr<verify::Judges> engine = verify::make_judges(onnxruntime_engine(), repeating_openvino(),
                                                                             {.second = JudgesOptions::Asked::never,
@@ -66,7 +67,8 @@ const verify::Judges& engine_for_values() {
   return *engine;
 }
 
-/// Returns OpenVINO, with ONNX Runtime for a sample of the models and for results in doubt.
+/// Returns an engine that runs models in OpenVINO. A sample of the models, and models with doubtful results, also run
+/// in ONNX Runtime.
 const verify::Judges& engine_for_proofs() {
   static const std::unique_ptr<verify::Judges> engine = verify::make_judges(
       repeating_openvino(), onnxruntime_engine(),

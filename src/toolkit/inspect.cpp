@@ -310,7 +310,8 @@ Inspection begin(const InspectOptions& options) {
   return inspection;
 }
 
-/// Judges a model that has the shapes of its file.
+/// Inspects `inspection.model`, which has the shapes of its file, for `shapes` of its inputs, and returns the completed
+/// report.
 report::InspectReport inspect(Work& work, Inspection inspection, const InputShapes& shapes,
                               const InspectOptions& options) {
   inspection.report.trials = trial_settings(options);

@@ -73,9 +73,9 @@ inline constexpr auto not_asked_for_release = "another release was requested";
 
 /// Runs TensorRT on the model, corrects the verdicts and writes the smallest parts that fail. An automatic probe also
 /// builds the converted model where `convert` lowers nodes, and keeps the verdicts of the rules where no TensorRT is
-/// installed. `trials` is a running TensorRT process; without it, one is started. `stop` ends the runs of each process
-/// that is started here, and the call throws Cancelled. Throws EngineError where TensorRT does not start for another
-/// reason; Error for shapes that do not fit the model; Cancelled.
+/// installed. `on_end` is called after each parse and build. `trials` is a running TensorRT process; without it, one is
+/// started. `stop` ends the runs of each process that is started here, and the call throws Cancelled. Throws
+/// EngineError where TensorRT does not start for another reason; Error for shapes that do not fit the model; Cancelled.
 void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {},
            std::unique_ptr<inspect::DriverTrials> trials = nullptr, const CancelToken& stop = {});
 

@@ -40,7 +40,7 @@ struct Origin {
   std::vector<std::string> notes;  ///< Remarks on the files that are shown to the user.
   std::size_t renamed = 0;
 
-  /// Counts a node that has no counterpart in the model in the entry of `left_out` for `op` and `why`.
+  /// Adds 1 to the count of `op` and `why` in `left_out`, for a node without a counterpart in the model.
   void leave_out(std::string_view op, std::string_view why) {
     const auto same =
         std::ranges::find_if(left_out, [&](const LeftOut& entry) { return entry.op == op && entry.why == why; });

@@ -33,8 +33,8 @@ using report::ThresholdMethod;
 /// Returns the quality of a model by the application's own measure; a higher value is better. Calls do not overlap.
 using Metric = std::function<double(const Model&)>;
 
-/// A calibration that other processes run, or one part of it: they count the values of the tensors in the range of
-/// samples.
+/// The work of a calibration that other processes do, or one part of it: counting the values of the tensors in a range
+/// of samples.
 struct CalibrationWork {
   /// The network whose tensors are counted. Its weights differ from the call's network if Int8Options::improve changes
   /// them.

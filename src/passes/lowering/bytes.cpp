@@ -94,7 +94,7 @@ Handling handling_of(const Node& node) {
   return moves ? Handling::moves : Handling::unknown;
 }
 
-/// Returns whether ONNX Runtime runs a node that only moves elements in f16 and bf16 too.
+/// Returns whether a node only moves elements and ONNX Runtime runs it in f16 and bf16 too.
 bool is_moved_in_half(const Node& node) {
   return is_cast(node) || reads_dimensions(node) ||
          (has_trait(node, onnx::trait::rearranges) && handling_of(node) == Handling::moves) ||

@@ -383,8 +383,8 @@ onnx::Node* find_same(const onnx::Node& node, const onnx::Value& x) {
   return nullptr;
 }
 
-/// Exchanges a node with the node before it that moves elements (movement_before): the node is applied to each moved
-/// input instead of the result. The name of the output stays the same.
+/// Moves a node before the node that computes its input and only moves elements (movement_before): applies it to each
+/// moved input of that node instead of its result. The name of the output stays the same.
 void move_before(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   onnx::Node& movement = *node.input(0)->producer;

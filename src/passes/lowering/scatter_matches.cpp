@@ -144,8 +144,8 @@ std::optional<ScatteredElements> elements_of(Site& site) {
   return ScatteredElements{*data, *indices, static_cast<std::size_t>(axis)};
 }
 
-/// Writes `match`, a boolean tensor that compares each position along the scatter axis, on a new axis before it, with
-/// the indices.
+/// Writes the boolean tensor `match`: on a new axis before the scatter axis it has one entry for each position along
+/// that axis, true where the index equals the position.
 void match_elements(Replacement& result, const ScatteredElements& elements, onnx::ElementType index_type) {
   const std::string new_axis = result.ints("new_axis", {static_cast<std::int64_t>(elements.axis)});
   const std::string at = from_front(result, as_i64(result, "x1", index_type), elements.places());

@@ -32,8 +32,8 @@ struct Item {
   Part part = {};
 };
 
-/// Returns an empty replacement that also removes `maker`, the node that computes the sequence, and the nodes before it
-/// that compute it (in this graph, back to the first). Nodes that an earlier replacement removes already are left out.
+/// Returns an empty replacement that also removes `maker`, the node that computes the sequence, and the earlier nodes
+/// of this graph from which it computes the sequence. Nodes that an earlier replacement removes already are left out.
 Replacement replacement_for(Site& site, onnx::Node* maker) {
   Replacement result;
   std::unordered_set<const onnx::Node*>& replaced = site.shapes().sequences().replaced;

@@ -33,8 +33,8 @@ void add_warnings(html::Report& report, const std::vector<std::string>& warnings
 /// columns.
 [[nodiscard]] std::vector<html::Column> cost_columns();
 [[nodiscard]] std::vector<html::Cell> cost_cells(const report::NodeCost& cost);
-/// Returns a sentence that explains the columns of cost_columns(). The columns also explain themselves under a mouse
-/// pointer, which a touch screen does not have.
+/// Returns a sentence that explains the columns of cost_columns(), for screens without a mouse pointer, which cannot
+/// show the explanation of each column.
 [[nodiscard]] std::string cost_note();
 
 /// Returns a cell for a column of nodes: the place of the node, or its name if the node is not drawn.

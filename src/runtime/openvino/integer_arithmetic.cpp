@@ -332,8 +332,8 @@ class IntegerArithmetic {
     return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
   }
 
-  /// Returns the operand that corresponds to the output of a node that rearranges elements, for example a Transpose,
-  /// which is applied to the integers in the same way; null if the node does something else.
+  /// For a node that rearranges elements, such as a Transpose, rearranges the integers of its input in the same way and
+  /// returns the operand of its output. Returns null for other nodes and for operands whose scales it cannot follow.
   Operand* find_moved(onnx::Node& node, onnx::Value& value) {
     if (!has_trait(node, onnx::trait::rearranges)) return nullptr;
     const Operand* source = find(node.input(0));

@@ -15,8 +15,8 @@ namespace graft::runtime {
 /// inputs.
 ///
 /// OpenVINO 2026.4 returns some outputs with a wrong shape and without an error: from some MaxPool and Resize nodes,
-/// and, in a process that has one processor, from every node whose sizes do not fit its reading of the operator. Sizes
-/// that depend on the inputs' values are not known before the run and are not compared.
+/// and, in a process that has one processor, from every node whose shape inference throws, because OpenVINO then drops
+/// the exception. Sizes that depend on the inputs' values are not known before the run and are not compared.
 class OutputShapes {
  public:
   OutputShapes() = default;
