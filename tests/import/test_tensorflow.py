@@ -17,7 +17,8 @@ SOURCE = pathlib.Path(os.environ.get("GRAFT_SOURCE_DIR", pathlib.Path(__file__).
 PROGRAM = os.environ.get("GRAFT_BIN", str(SOURCE / "build" / "bin" / "graft"))
 GOLDEN = pathlib.Path(os.environ.get("GRAFT_GOLDEN_DIR", SOURCE / "tests" / "golden")) / "tensorflow"
 
-ARRAYS = {key: array for name in ("cases.npz", "corner_cases.npz") for key, array in np.load(GOLDEN / name).items()}
+FILES = ("cases.npz", "corner_cases.npz", "cell_cases.npz")
+ARRAYS = {key: array for name in FILES for key, array in np.load(GOLDEN / name).items()}
 NAMES = sorted({key.split("/")[0] for key in ARRAYS})
 RELATIVE = 1e-5
 # TensorFlow's kernel reads its weights from a table of 1024 positions (resize_bicubic_op.cc).
@@ -162,6 +163,13 @@ def test_blocks_round_a_convolution_become_its_dilations(converted):
     (dilations,) = [list(attribute.ints) for attribute in product.attribute if attribute.name == "dilations"]
     assert max(dilations) > 1
     assert not operators_of(converted).keys() & {"Reshape", "Pad", "Slice"}
+
+
+@pytest.mark.parametrize("converted", [name for name in NAMES if name.startswith("dilated_open")], indirect=True)
+def test_computed_paddings_of_blocks_become_dilations(converted):
+    counts = operators_of(converted)
+    assert counts["Conv"] in (1, 3)
+    assert not counts.keys() & {"Reshape", "Pad", "Slice", "Shape"}
 
 
 @pytest.mark.parametrize("converted", ["atrous_cropped"], indirect=True)
@@ -349,18 +357,6 @@ HUGE = (
     )
     + node("y", "Conv2DBackpropInput", "s", "w", "x", more=text("padding", "SAME"))
 )
-BACK = (
-    FILTER
-    + node("s", "Shape", "like")
-    + node(
-        "y",
-        "Conv2DBackpropInput",
-        "s",
-        "w",
-        "x",
-        more=text("padding", "SAME") + ' attr { key: "strides" value { list { i: 1 i: 2 i: 2 i: 1 } } }',
-    )
-)
 SIDES = (
     placeholder("p", type="DT_BOOL")
     + node("t", "Switch", "x", "p")
@@ -389,8 +385,15 @@ SCATTER = (
             "node 'y' (BiasAdd): 'x' has 0 dimensions",
         ),
         (
-            placeholder("x", 1, -1, -1, 1) + placeholder("like", 1, -1, -1, 1) + BACK,
-            "node 'y' (Conv2DBackpropInput): the size of its result (input 0, 's')",
+            placeholder("x", 1, -1, -1, 1)
+            + FILTER
+            + node("s", "Shape", "w")
+            + node("s3", "ExpandDims", "s", "zero")
+            + number("zero", 0)
+            + node("one", "Squeeze", "s3")
+            + node("c", "ConcatV2", "one", "one", "zero")
+            + node("y", "Conv2DBackpropInput", "c", "w", "x", more=text("padding", "SAME")),
+            "node 'y' (Conv2DBackpropInput): the size of its result (input 0, 'c') has 8 elements; it must have 4",
         ),
         (placeholder("x", 1, 4, 4, 1) + HUGE, "node 'y' (Conv2DBackpropInput): a result of 2147483647 elements"),
         (

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,39 @@ TEST(ShapeInference, FollowsShapesThatAreComputed) {
 }
 
 // The sizes are those of ONNX Runtime: a start before the data is clamped to its first element for either sign of step.
+TEST(ShapeInference, FollowsTablesOfSizes) {
+  const std::string table =
+      "s = Shape(x)\nr = Unsqueeze(s, i0)\nc = Constant<value_ints=[7, 8, 9]>()\nd = Unsqueeze(c, i0)\n"
+      "t = Concat<axis=0>(r, d)\n";  // [[n, 4, 6], [7, 8, 9]]
+  const std::string numbers =
+      "i0 = Constant<value_ints=[0]>()\ni1 = Constant<value_ints=[1]>()\ni2 = Constant<value_ints=[2]>()\n"
+      "m1 = Constant<value_ints=[-1]>()\nbefore = Constant<value_ints=[-9]>()\n"
+      "two = Constant<value_ints=[1, 2]>()\nend = Constant<value_ints=[2, 3]>()\n";
+  const auto size = [&](const std::string& nodes) { return inferred({n, 4, 6}, numbers + table + nodes); };
+  const std::string result = "f = Reshape(p, m1)\ny = ConstantOfShape(f)";
+  EXPECT_EQ(size("p = Slice(t, i0, i1, i0)\n" + result), "f32[n, 4, 6]");
+  EXPECT_EQ(size("p = Slice(t, i1, i2, i1)\n" + result), "f32[4, 8]");
+  EXPECT_EQ(size("a = Constant<value_ints=[0, 1]>()\np = Slice(t, two, end, a)\n" + result), "f32[9]");
+  EXPECT_EQ(size("p = Slice(t, m1, before, i0, m1)\n" + result), "f32[7, 8, 9, n, 4, 6]");
+  // Rows and columns broadcast to a table, which is not tracked.
+  EXPECT_EQ(size("a = Transpose(r)\nb = Add(r, a)\np = Slice(b, i0, i1, i0)\n" + result), "f32[...]");
+  EXPECT_EQ(size("u, v, w = Split<axis=0>(s)\np = Concat<axis=0>(v, u)\n" + result), "f32[4, n]");
+}
+
+TEST(ShapeInference, RemaindersOfSizes) {
+  const std::string numbers = "s = Shape(x)\nb = Constant<value_ints=[4]>()\nc = Constant<value_ints=[9]>()\n";
+  onnx::Model model =
+      text_model({{"x", onnx::ElementType::f32, {n}}},
+                 numbers + "a = Add(s, c)\nm = Mod(a, b)\nd = Sub(b, m)\np = Mod(d, b)\ny = ConstantOfShape(p)", {"y"});
+  infer_shapes(model);
+  const Dim size = (*model.graph().find("y")->shape)[0];
+  for (std::int64_t number = 0; number < 9; ++number) {
+    EXPECT_EQ(size.evaluate([&](const std::string&) { return std::optional(number); }), (4 - (number + 9) % 4) % 4);
+  }
+  EXPECT_EQ(inferred({n}, numbers + "m = Mod(c, b)\ny = ConstantOfShape(m)"), "f32[1]");
+  EXPECT_EQ(inferred({n}, numbers + "f = Mul(s, b)\nm = Mod(f, b)\ny = ConstantOfShape(m)"), "f32[0]");
+}
+
 TEST(ShapeInference, SlicesThatBeginBeforeTheData) {
   const auto sliced = [](std::int64_t start, std::int64_t end, std::int64_t step) {
     return inferred({6}, fmt::format("s = Constant<value_ints=[{}]>()\ne = Constant<value_ints=[{}]>()\n"

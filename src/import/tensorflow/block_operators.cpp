@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <optional>
+#include <vector>
 
 #include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
+#include "import/tensorflow/size_difference.hpp"
 
 namespace graft::tensorflow {
 namespace {
@@ -47,34 +49,51 @@ onnx::Value* reshaped_to(NodeConverter& node, onnx::Value* x, const std::vector<
   return node.reshape(x, dims);
 }
 
-void check_block(const NodeConverter& node, const Ints& block, const Ints& borders, std::size_t rank) {
+/// The block shape, and the paddings or crops: two for each axis of the block.
+struct Blocks {
+  Ints block;
+  std::optional<onnx::Contents> borders;  ///< Absent if nothing is known about them while the graph is read.
+  onnx::Value* open = nullptr;            ///< The paddings or crops as a list, if they are computed at run time.
+
+  [[nodiscard]] std::size_t spatial() const { return block.size(); }
+  /// Returns the borders at the begins of the axes, or those at the ends.
+  [[nodiscard]] onnx::Value* along(NodeConverter& node, bool is_end) const {
+    Ints places;
+    for (std::size_t i = 0; i < spatial(); ++i) places.push_back(static_cast<std::int64_t>(2 * i + (is_end ? 1 : 0)));
+    return node.add("Gather", {open, node.ints_of(places)}, {{"axis", std::int64_t{0}}});
+  }
+};
+
+void check_block(const NodeConverter& node, const Blocks& blocks, std::size_t rank) {
+  const Ints& block = blocks.block;
   constexpr std::int64_t most = std::int64_t{1} << 31;
   for (const std::int64_t size : block) {
     if (size < 1 || size > most)
       node.fail(fmt::format("the block size is {}; it must be between 1 and {}", size, most));
   }
-  if (borders.size() != block.size() * 2 || rank < block.size() + 1) {
+  const std::size_t count = blocks.borders ? blocks.borders->size() : block.size() * 2;
+  if (count != block.size() * 2 || rank < block.size() + 1) {
     node.fail(
         fmt::format("it has {} block sizes and {} paddings or crops for an input of {} dimensions; there must be two "
                     "paddings or crops for each block size, and more dimensions than block sizes",
-                    block.size(), borders.size(), rank));
+                    block.size(), count, rank));
   }
-  for (const std::int64_t border : borders) {
-    if (border < 0 || border > most)
-      node.fail(fmt::format("a padding or crop is {}; it must be between 0 and {}", border, most));
+  if (!blocks.borders) return;
+  for (const Dim& border : *blocks.borders) {
+    if (border.is_constant() && (border.value() < 0 || border.value() > most))
+      node.fail(fmt::format("a padding or crop is {}; it must be between 0 and {}", border.value(), most));
   }
 }
-
-struct Blocks {
-  Ints block;
-  Ints borders;  ///< The paddings or the crops.
-};
 
 Blocks blocks_of(NodeConverter& node) {
   const bool is_old = !node.op().ends_with("ND");  // the old operators have a single size for both axes
   Blocks result;
   result.block = is_old ? Ints(2, node.int_or("block_size", 2)) : node.known_ints(1, "the block shape");
-  result.borders = node.known_ints(is_old ? 1 : 2, "the paddings or crops");
+  onnx::Value* borders = node.input(is_old ? 1 : 2);
+  result.borders = node.dims_in(borders);
+  const bool is_known = result.borders && std::all_of(result.borders->begin(), result.borders->end(),
+                                                      [](const Dim& border) { return border.is_constant(); });
+  if (!is_known) result.open = node.reshape(node.cast(borders, onnx::ElementType::i64), {-1});
   return result;
 }
 
@@ -89,19 +108,33 @@ Ints block_order(std::size_t spatial, std::size_t rank) {
   return order;
 }
 
+/// Returns the input `pads` of ONNX's Pad: the paddings at the begins of all axes, and those at the ends.
+onnx::Value* onnx_pads(NodeConverter& node, const Blocks& blocks, std::size_t rank) {
+  const std::size_t spatial = blocks.spatial();
+  if (blocks.open != nullptr) {
+    onnx::Value* before = node.ints_of({0});
+    onnx::Value* between = node.ints_of(Ints(rank - spatial, 0));
+    std::vector<onnx::Value*> parts{before, blocks.along(node, false), between, blocks.along(node, true)};
+    if (rank > spatial + 1) parts.push_back(node.ints_of(Ints(rank - spatial - 1, 0)));
+    return node.concat(parts);
+  }
+  Ints pads(rank * 2, 0);
+  for (std::size_t i = 0; i < spatial; ++i) {
+    pads[i + 1] = (*blocks.borders)[2 * i].value();
+    pads[rank + i + 1] = (*blocks.borders)[2 * i + 1].value();
+  }
+  return node.ints_of(pads);
+}
+
 /// SpaceToBatch(x) becomes Reshape(Transpose(Reshape(Pad(x)))): positions within a block become images of the batch.
 void space_to_batch(NodeConverter& node) {
-  const auto [block, pads] = blocks_of(node);
+  const Blocks blocks = blocks_of(node);
+  const Ints& block = blocks.block;
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its axes are split");
-  const std::size_t spatial = block.size();
-  check_block(node, block, pads, rank);
-  Ints onnx_pads(rank * 2, 0);
-  for (std::size_t i = 0; i < spatial; ++i) {
-    onnx_pads[i + 1] = pads[2 * i];
-    onnx_pads[rank + i + 1] = pads[2 * i + 1];
-  }
-  x = node.add("Pad", {x, node.ints_of(onnx_pads)});
+  const std::size_t spatial = blocks.spatial();
+  check_block(node, blocks, rank);
+  x = node.add("Pad", {x, onnx_pads(node, blocks, rank)});
   // [n, h, w, c] -> [n, h/b, b, w/b, b, c] -> [b, b, n, h/b, w/b, c] -> [b*b*n, h/b, w/b, c]
   const Size batch = size_of(node, x, 0);
   std::vector<Size> split{batch};
@@ -117,8 +150,8 @@ void space_to_batch(NodeConverter& node) {
     split.push_back(size_of(node, x, axis));
     merged.push_back(split.back());
   }
-  onnx::Value* blocks = node.transpose(reshaped_to(node, x, split), block_order(spatial, rank));
-  node.give(reshaped_to(node, blocks, merged));
+  onnx::Value* ordered = node.transpose(reshaped_to(node, x, split), block_order(spatial, rank));
+  node.give(reshaped_to(node, ordered, merged));
 }
 
 const onnx::Node* producer_of(const onnx::Value* value, std::string_view op) {
@@ -133,7 +166,7 @@ bool are_all(const onnx::Node& node, std::string_view attribute, std::int64_t nu
 /// Replaces SpaceToBatchND -> Conv without padding -> BatchToSpaceND of the same blocks with a dilated Conv, and
 /// returns its result. Returns null if `node`, the BatchToSpaceND with the given `block` and `crops`, is not the end of
 /// such a sequence.
-onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const Ints& crops) {
+onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const onnx::Contents& crops) {
   constexpr std::size_t rank = 4;
   if (block.size() != 2) return nullptr;
   const onnx::Node* back = producer_of(node.input(0), "Transpose");
@@ -156,29 +189,59 @@ onnx::Value* dilated_convolution(NodeConverter& node, const Ints& block, const I
     const Dim& size = (*split->shape)[2 * i + 2];
     if (!size.is_constant() || size.value() != block[i]) return nullptr;
   }
-  const auto pads = node.ints_in(padded->input(1));
-  if (!pads || pads->size() != 2 * rank) return nullptr;
-  Ints onnx_pads(4);
-  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
-    onnx_pads[i] = (*pads)[i + 1] - crops[2 * i];
-    onnx_pads[i + 2] = (*pads)[rank + i + 1] - crops[2 * i + 1];
+  const auto borders = node.dims_in(padded->input(1));
+  if (!borders || borders->size() != 2 * rank) return nullptr;
+  // The blocks are padded to a multiple of their size, which may depend on a dynamic size. The crops remove as many
+  // elements again.
+  Ints pads;
+  for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+      const auto pad = constant_difference((*borders)[side * rank + i + 1], crops[2 * i + side]);
+      if (!pad || *pad < 0) return nullptr;
+      pads.push_back(*pad);
+    }
   }
-  if (std::any_of(onnx_pads.begin(), onnx_pads.end(), [](std::int64_t pad) { return pad < 0; })) return nullptr;
   onnx::Value* x = node.transpose(padded->input(0), *there->ints("perm"));
-  Attributes attributes{{"dilations", block}, {"pads", onnx_pads}, {"strides", Ints{1, 1}}};
+  Attributes attributes{{"dilations", block}, {"pads", pads}, {"strides", Ints{1, 1}}};
   attributes.emplace_back("group", product->int_or("group", 1));
   if (const auto kernel = product->ints("kernel_shape")) attributes.emplace_back("kernel_shape", *kernel);
   return node.transpose(node.add("Conv", {x, product->input(1)}, attributes), *back->ints("perm"));
 }
 
+/// Removes the crops from the axes 1, 2 ... of the merged blocks.
+onnx::Value* cropped(NodeConverter& node, onnx::Value* y, const Blocks& blocks) {
+  if (blocks.open != nullptr) {
+    Ints axes;
+    for (std::size_t i = 0; i < blocks.spatial(); ++i) axes.push_back(static_cast<std::int64_t>(i + 1));
+    onnx::Value* sizes = node.slice_1d(node.shape_of(y), 1, static_cast<std::int64_t>(blocks.spatial() + 1));
+    onnx::Value* ends = node.add("Sub", {sizes, blocks.along(node, true)});
+    return node.add("Slice", {y, blocks.along(node, false), ends, node.ints_of(axes)});
+  }
+  Ints begins;
+  Ints ends;
+  Ints axes;
+  for (std::size_t i = 0; i < blocks.spatial(); ++i) {
+    const std::int64_t begin = (*blocks.borders)[2 * i].value();
+    const std::int64_t end = (*blocks.borders)[2 * i + 1].value();
+    if (begin == 0 && end == 0) continue;
+    begins.push_back(begin);
+    ends.push_back(end == 0 ? to_the_end : -end);
+    axes.push_back(static_cast<std::int64_t>(i + 1));
+  }
+  if (axes.empty()) return y;
+  return node.add("Slice", {y, node.ints_of(begins), node.ints_of(ends), node.ints_of(axes)});
+}
+
 void batch_to_space(NodeConverter& node) {
-  const auto [block, crops] = blocks_of(node);
+  const Blocks blocks = blocks_of(node);
+  const Ints& block = blocks.block;
   onnx::Value* x = node.input(0);
   const std::size_t rank = node.known_rank(x, "its axes are merged");
-  const std::size_t spatial = block.size();
-  check_block(node, block, crops, rank);
-  if (onnx::Value* y = dilated_convolution(node, block, crops)) {
-    node.give(y);
+  const std::size_t spatial = blocks.spatial();
+  check_block(node, blocks, rank);
+  onnx::Value* dilated = blocks.borders ? dilated_convolution(node, block, *blocks.borders) : nullptr;
+  if (dilated != nullptr) {
+    node.give(dilated);
     return;
   }
   // [b*b*n, h, w, c] -> [b, b, n, h, w, c] -> [n, h, b, w, b, c] -> [n, h*b, w*b, c]
@@ -203,17 +266,7 @@ void batch_to_space(NodeConverter& node) {
     order.push_back(static_cast<std::int64_t>(spatial + axis));
   }
   onnx::Value* y = reshaped_to(node, node.transpose(reshaped_to(node, x, split), order), merged);
-  Ints begins;
-  Ints ends;
-  Ints axes;
-  for (std::size_t i = 0; i < spatial; ++i) {
-    if (crops[2 * i] == 0 && crops[2 * i + 1] == 0) continue;
-    begins.push_back(crops[2 * i]);
-    ends.push_back(crops[2 * i + 1] == 0 ? std::numeric_limits<std::int64_t>::max() : -crops[2 * i + 1]);
-    axes.push_back(static_cast<std::int64_t>(i + 1));
-  }
-  if (!axes.empty()) y = node.add("Slice", {y, node.ints_of(begins), node.ints_of(ends), node.ints_of(axes)});
-  node.give(y);
+  node.give(cropped(node, y, blocks));
 }
 
 /// ExtractImagePatches(x) becomes a Conv with one-hot weights: the elements of a patch become the channels of a pixel.

@@ -12,6 +12,7 @@
 #include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
 #include "import/tensorflow/products.hpp"
+#include "import/tensorflow/size_difference.hpp"
 
 namespace graft::tensorflow {
 namespace {
@@ -104,8 +105,9 @@ void add_padding(const NodeConverter& node, const ChannelOrder& order, const onn
   } else if (padding == "SAME") {
     for (std::size_t i = 0; i < kernel.size(); ++i) {
       const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
-      std::int64_t total = reach - 1;  // The formula for a stride of 1, which holds for every size.
-      if (strides[i] != 1) {
+      // For a stride of 1 the padding is the same for every size. A window of one element needs none.
+      std::int64_t total = reach - 1;
+      if (strides[i] != 1 && reach != 1) {
         const bool is_known = x.shape && x.shape->size() == kernel.size() + 2 && (*x.shape)[i + 2].is_constant();
         if (!is_known) {
           attributes.emplace_back("auto_pad", std::string("SAME_UPPER"));
@@ -232,51 +234,77 @@ void convolution(NodeConverter& node) { node.give(convolved(node)); }
 
 void depthwise_convolution(NodeConverter& node) { node.give(depthwise_convolved(node)); }
 
-/// The size `base` * `factor` + `summand`, which a network computes from a dynamic dimension.
-struct Linear {
-  std::optional<Dim> base;  ///< The dynamic dimension; absent if the size is a constant.
-  std::int64_t factor = 0;
-  std::int64_t summand = 0;
-};
-
-Linear linear(const Dim& dim) {
-  if (dim.is_constant()) return {std::nullopt, 0, dim.value()};
-  Linear other{dim, 1, 0};
-  const Dim::Kind kind = dim.kind();
-  if (kind != Dim::Kind::add && kind != Dim::Kind::subtract && kind != Dim::Kind::multiply) return other;
-  const Linear left = linear(dim.left());
-  const Linear right = linear(dim.right());
-  // Dim's arithmetic throws on overflow, which only happens with unrealistic sizes.
-  const auto total = [](std::int64_t a, std::int64_t b, std::int64_t times) {
-    return (Dim(a) + Dim(b) * times).value();
-  };
-  if (kind == Dim::Kind::multiply) {
-    if (left.base && right.base) return other;
-    const Linear& open = left.base ? left : right;
-    const std::int64_t times = left.base ? right.summand : left.summand;
-    return {open.base, total(0, open.factor, times), total(0, open.summand, times)};
-  }
-  if (left.base && right.base && !(*left.base == *right.base)) return other;
-  const std::int64_t sign = kind == Dim::Kind::add ? 1 : -1;
-  const std::int64_t factor = total(left.factor, right.factor, sign);
-  const std::int64_t summand = total(left.summand, right.summand, sign);
-  if (factor == 0) return {std::nullopt, 0, summand};
-  return {left.base ? left.base : right.base, factor, summand};
-}
-
 /// Returns (size - 1) * stride + reach - result: the number of elements by which `size` windows of `reach` elements,
 /// `stride` elements apart, exceed an axis of `result` elements. Returns nothing if that number depends on dynamic
 /// dimensions.
 std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std::int64_t reach, const Dim& result) {
   try {
-    const Linear surplus = linear((size - 1) * stride + reach - result);
-    return surplus.base ? std::nullopt : std::optional(surplus.summand);
+    return constant_difference((size - 1) * stride + reach, result);
   } catch (const std::overflow_error&) {
     return std::nullopt;
   }
 }
 
-/// Conv2DBackpropInput(sizes of the result, filter, x) becomes ConvTranspose(x, filter).
+/// How a transposed convolution reaches the size of its result along an axis.
+struct Extent {
+  std::int64_t pad_begin = 0;
+  std::int64_t pad_end = 0;
+  std::int64_t extra = 0;  ///< Elements that are added at the end.
+  /// Whether the result is cut to its size when the network runs, because its size is dynamic.
+  bool is_cut = false;
+  /// Whether the number of elements that are cut off at the begin depends on that size.
+  bool is_shifted = false;
+};
+
+/// Returns the extent for a size that is computed when the network runs. With SAME, TensorFlow requires that the input
+/// has ceil(result / stride) elements, so that between `reach` - `stride` and `reach` - 1 elements are cut off.
+Extent computed_extent(std::int64_t stride, std::int64_t reach, bool is_same) {
+  if (!is_same) return {.extra = stride - 1, .is_cut = true};
+  const std::int64_t fewest = std::max<std::int64_t>(reach - stride, 0) / 2;
+  const std::int64_t most = (reach - 1) / 2;
+  const std::int64_t extra = std::max<std::int64_t>(stride - reach, 0);
+  if (fewest == most) return {.pad_begin = fewest, .extra = extra, .is_cut = true};
+  return {.extra = extra, .is_cut = true, .is_shifted = true};
+}
+
+/// Cuts the result of a transposed convolution, whose channels are second, to the size in input 0.
+onnx::Value* cut_to_size(NodeConverter& node, onnx::Value* y, const std::vector<Extent>& extents, bool is_last) {
+  std::vector<onnx::Value*> begins;
+  std::vector<onnx::Value*> ends;
+  Ints axes;
+  onnx::Value* wanted = node.as_i64(0);
+  onnx::Value* full = node.shape_of(y);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    if (!extents[i].is_cut) continue;
+    const auto axis = static_cast<std::int64_t>(i) + 2;
+    onnx::Value* size = node.slice_1d(wanted, is_last ? axis - 1 : axis, is_last ? axis : axis + 1);
+    onnx::Value* begin = node.ints_of({0});
+    onnx::Value* end = size;
+    if (extents[i].is_shifted) {
+      onnx::Value* surplus = node.add("Sub", {node.slice_1d(full, axis, axis + 1), size});
+      surplus = node.add("Max", {node.add("Sub", {surplus, node.ints_of({extents[i].extra})}), node.ints_of({0})});
+      begin = node.add("Div", {surplus, node.ints_of({2})});
+      end = node.add("Add", {begin, size});
+    }
+    begins.push_back(begin);
+    ends.push_back(end);
+    axes.push_back(axis);
+  }
+  const auto joined = [&](const std::vector<onnx::Value*>& parts) {
+    return parts.size() == 1 ? parts[0] : node.concat(parts);
+  };
+  onnx::Value* cut = node.add("Slice", {y, joined(begins), joined(ends), node.ints_of(axes)});
+  const auto sizes = node.dims_in(node.input(0));
+  if (sizes && sizes->size() == extents.size() + 2 && cut->shape) {
+    for (const std::int64_t axis : axes) {
+      (*cut->shape)[static_cast<std::size_t>(axis)] = (*sizes)[static_cast<std::size_t>(is_last ? axis - 1 : axis)];
+    }
+  }
+  return cut;
+}
+
+/// Conv2DBackpropInput(sizes of the result, filter, x) becomes ConvTranspose(x, filter). If a size of the result is
+/// computed in a way that does not follow from the size of x, the result is cut when the network runs.
 void transposed_convolution(NodeConverter& node) {
   const std::size_t rank = node.op() == "Conv2DBackpropInput" ? 4 : 5;
   const ChannelOrder order(node, rank);
@@ -288,28 +316,29 @@ void transposed_convolution(NodeConverter& node) {
   check_positive(node, dilations, "`dilations`");
   onnx::Value* x = order.to_second(node, node.input(2));
   const auto wanted = node.dims_in(node.input(0));
-  if (!wanted || wanted->size() != rank || !x->shape || x->shape->size() != rank) {
-    node.fail(fmt::format("the size of its result (input 0, '{}') cannot be inferred; {}", node.input(0)->name,
-                          give_shapes()));
+  if (wanted && wanted->size() != rank) {
+    node.fail(fmt::format("the size of its result (input 0, '{}') has {} elements; it must have {}",
+                          node.input(0)->name, wanted->size(), rank));
   }
+  const bool is_known = wanted && x->shape && x->shape->size() == rank;
   const bool is_same = node.text_or("padding", "VALID") == "SAME";
   if (node.text_or("padding", "VALID") == "EXPLICIT")
     node.fail("attribute `padding` is EXPLICIT; only SAME and VALID are supported");
-  Ints begins;
-  Ints ends;
-  Ints extra;
+  std::vector<Extent> extents;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t reach = (kernel[i] - 1) * dilations[i] + 1;
+    if (!is_known) {
+      extents.push_back(computed_extent(strides[i], reach, is_same));
+      continue;
+    }
     // The forward convolution, of which this node is the gradient, maps `result` elements to `size` elements.
     const Dim& result = (*wanted)[order.is_last() ? i + 1 : i + 2];
     const Dim& size = (*x->shape)[i + 2];
     if (size.is_constant()) check_positive(node, {size.value()}, "the shape of its input");
     const auto surplus = surplus_of(size, strides[i], reach, result);
     if (!surplus) {
-      node.fail(fmt::format(
-          "the size of its result (input 0, '{}') is {} along axis {}, and Graft cannot infer how this size depends on "
-          "the {} of its input; {}",
-          node.input(0)->name, result.to_string(), i + (order.is_last() ? 1 : 2), size.to_string(), give_shapes()));
+      extents.push_back(computed_extent(strides[i], reach, is_same));
+      continue;
     }
     const std::int64_t total = is_same ? std::max<std::int64_t>(*surplus, 0) : 0;
     const std::int64_t more = total - std::max(*surplus, -2 * largest_size);
@@ -319,18 +348,24 @@ void transposed_convolution(NodeConverter& node) {
                       "and a stride of {}",
                       result.to_string(), size.to_string(), kernel[i], strides[i]));
     }
-    begins.push_back(total / 2);
-    ends.push_back(total - total / 2);
-    extra.push_back(more);
+    extents.push_back({.pad_begin = total / 2, .pad_end = total - total / 2, .extra = more});
   }
-  begins.insert(begins.end(), ends.begin(), ends.end());
+  Ints pads;
+  Ints extra;
+  for (const Extent& extent : extents) pads.push_back(extent.pad_begin);
+  for (const Extent& extent : extents) pads.push_back(extent.pad_end);
+  for (const Extent& extent : extents) extra.push_back(extent.extra);
   const Attributes attributes{{"kernel_shape", kernel},
                               {"strides", strides},
                               {"dilations", dilations},
-                              {"pads", begins},
+                              {"pads", pads},
                               {"output_padding", extra}};
   onnx::Value* filter = node.transpose(node.input(1), filter_permutation(rank));  // [in, out, k...]
-  node.give(order.back(node, node.add("ConvTranspose", {x, filter}, attributes)));
+  onnx::Value* y = node.add("ConvTranspose", {x, filter}, attributes);
+  if (std::any_of(extents.begin(), extents.end(), [](const Extent& extent) { return extent.is_cut; })) {
+    y = cut_to_size(node, y, extents, order.is_last());
+  }
+  node.give(order.back(node, y));
 }
 
 void bias_add(NodeConverter& node) {

@@ -78,13 +78,17 @@ void set_broadcast(NodeTypes& t, std::size_t first, std::size_t last) {
 }
 
 /// Sets the values of the output to the results of `f` for each pair of elements if the values of both inputs are
-/// known. An input with a single element is paired with each element of the other input.
+/// known. Both inputs must have the same shape, or one of them must be a single element, which is paired with each
+/// element of the other input.
 template <class F>
 void follow_contents(NodeTypes& t, F&& f) {
   const auto a = t.contents(0);
   const auto b = t.contents(1);
   if (!a || !b || a->empty() || b->empty()) return;
-  if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return;
+  if (a->size() != 1 && b->size() != 1) {
+    const bool is_same = t.shape(0) != nullptr && t.shape(1) != nullptr && *t.shape(0) == *t.shape(1);
+    if (a->size() != b->size() || !is_same) return;
+  }
   Contents result;
   for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i) {
     const std::optional<Dim> value = f((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]);
@@ -92,6 +96,28 @@ void follow_contents(NodeTypes& t, F&& f) {
     result.push_back(*value);
   }
   t.set_contents(0, std::move(result));
+}
+
+/// Returns a shorter dimension that differs from `dim` by a multiple of `by`.
+Dim congruent(const Dim& dim, std::int64_t by) {
+  switch (dim.kind()) {
+    case Dim::Kind::constant: return dim.value() - (floor_div(dim, by) * by).value();
+    case Dim::Kind::multiply: {
+      const bool is_multiple = dim.right().is_constant() && dim.right().value() % by == 0;
+      return is_multiple ? Dim(0) : dim;
+    }
+    case Dim::Kind::add: return congruent(dim.left(), by) + congruent(dim.right(), by);
+    case Dim::Kind::subtract: return congruent(dim.left(), by) - congruent(dim.right(), by);
+    default: return dim;
+  }
+}
+
+/// Returns the remainder of the division by a positive constant. Exporters compute remainders of remainders (the
+/// padding of a dilated convolution), whose expressions would be too long to be tracked.
+std::optional<Dim> remainder(const Dim& dividend, const Dim& divisor) {
+  if (!divisor.is_constant() || divisor.value() <= 0) return std::nullopt;
+  const Dim rest = congruent(dividend, divisor.value());
+  return rest - floor_div(rest, divisor) * divisor;
 }
 
 void arithmetic(NodeTypes& t) {
@@ -107,6 +133,7 @@ void arithmetic(NodeTypes& t) {
     if (op == "Mul") return a * b;
     if (op == "Min") return min(a, b);
     if (op == "Max") return max(a, b);
+    if (op == "Mod" && t.node().int_or("fmod", 0) == 0) return remainder(a, b);
     if (op != "Div") return std::nullopt;
     if (a.is_constant() && b.is_constant()) {  // ONNX rounds integer division toward zero.
       if (b.value() == 0 || (b.value() == -1 && a.value() == INT64_MIN)) return std::nullopt;

@@ -51,9 +51,8 @@ void concat(NodeTypes& t) {
       if (part[k].is_constant() || is_unknown(result[k])) result[k] = part[k];
     }
   }
-  const bool one_dimensional = result.size() == 1;
   t.set_shape(0, std::move(result));
-  if (known && one_dimensional) t.set_contents(0, std::move(contents));
+  if (known && axis == 0) t.set_contents(0, std::move(contents));
 }
 
 void split(NodeTypes& t) {
@@ -68,6 +67,8 @@ void split(NodeTypes& t) {
     t.fail(fmt::format("it has {} sizes for {} outputs; there must be one size for each output", sizes->size(), count));
   const Dim& size = (*x)[axis];
   const auto parts = static_cast<std::int64_t>(count);
+  const auto contents = x->size() == 1 ? t.contents(0) : std::nullopt;
+  std::int64_t first = 0;
   for (std::size_t i = 0; i < count; ++i) {
     Shape result = *x;
     if (sizes) {
@@ -78,6 +79,15 @@ void split(NodeTypes& t) {
       const Dim chunk = ceil_div(size, parts);
       const bool last = i + 1 == count;
       result[axis] = last && !(size.is_constant() && size.value() % parts == 0) ? size - chunk * (parts - 1) : chunk;
+    }
+    if (contents && result[0].is_constant()) {
+      const std::int64_t length = result[0].value();
+      if (first < 0 || length < 0 || length > static_cast<std::int64_t>(contents->size()) - first) {
+        first = -1;  // The sizes do not fit the data.
+      } else {
+        t.set_contents(i, Contents(contents->begin() + first, contents->begin() + first + length));
+        first += length;
+      }
     }
     t.set_shape(i, std::move(result));
   }
@@ -95,42 +105,37 @@ std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_
   return {std::clamp<std::int64_t>(wrap(start), 0, high), std::clamp(wrap(end), low, high)};
 }
 
-/// The part of an axis that a slice selects.
-struct Cut {
-  std::size_t axis = 0;
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-  std::int64_t step = 1;
-};
-using Cuts = std::vector<Cut>;
-
-/// Returns the elements that a slice selects, or nothing if they or a size are unknown.
-std::optional<Contents> cut_contents(const NodeTypes& t, const Cuts& cuts) {
-  const auto contents = t.contents(0);
-  const Shape& x = *t.shape(0);
-  if (!contents) return std::nullopt;
-  // The indices of the selected elements, one axis after the other.
-  std::vector<std::int64_t> selected{0};
-  for (std::size_t axis = 0; axis < x.size(); ++axis) {
-    const Dim size = x.size() == 1 ? Dim(static_cast<std::int64_t>(contents->size())) : x[axis];
-    if (!size.is_constant()) return std::nullopt;
-    const std::int64_t n = size.value();
-    const auto cut = std::find_if(cuts.begin(), cuts.end(), [&](const Cut& each) { return each.axis == axis; });
-    const Cut part = cut == cuts.end() ? Cut{axis, 0, n, 1} : *cut;
-    if (part.step < -n || part.step > n) return std::nullopt;
-    const auto [from, to] = slice_ends(part.start, part.end, part.step, n);
-    std::vector<std::int64_t> next;
-    for (const std::int64_t before : selected) {
-      for (std::int64_t i = from; part.step > 0 ? i < to : i > to; i += part.step) next.push_back(before * n + i);
+/// Sets the values of a slice of a tensor that is known by value, if the ends of the slice are constants.
+void slice_contents(NodeTypes& t, const Shape& x, const std::vector<std::int64_t>& starts,
+                    const std::vector<std::int64_t>& ends, const std::vector<std::int64_t>& axes,
+                    const std::vector<std::int64_t>& steps) {
+  auto contents = t.contents(0);
+  if (!contents) return;
+  const bool is_static = std::all_of(x.begin(), x.end(), [](const Dim& dim) { return dim.is_constant(); });
+  if (!is_static || product(x, 0, x.size()) != Dim(static_cast<std::int64_t>(contents->size()))) return;
+  std::vector<std::size_t> sizes;
+  for (const Dim& dim : x) sizes.push_back(static_cast<std::size_t>(dim.value()));
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const std::size_t axis = t.axis(axes[k], x.size());
+    const auto size = static_cast<std::int64_t>(sizes[axis]);
+    const std::int64_t step = std::clamp(steps[k], -size - 1, size + 1);  // so that a sum does not exceed 64 bits
+    const auto [from, to] = slice_ends(starts[k], ends[k], step, size);
+    std::vector<std::size_t> places;
+    for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) places.push_back(static_cast<std::size_t>(i));
+    std::size_t inner = 1;
+    for (std::size_t i = axis + 1; i < sizes.size(); ++i) inner *= sizes[i];
+    const std::size_t block = inner * sizes[axis];
+    Contents part;
+    for (std::size_t first = 0; first < contents->size(); first += block) {
+      for (const std::size_t place : places) {
+        const auto begin = contents->begin() + static_cast<std::ptrdiff_t>(first + place * inner);
+        part.insert(part.end(), begin, begin + static_cast<std::ptrdiff_t>(inner));
+      }
     }
-    selected = std::move(next);
+    contents = std::move(part);
+    sizes[axis] = places.size();
   }
-  Contents result;
-  for (const std::int64_t index : selected) {
-    if (index >= static_cast<std::int64_t>(contents->size())) return std::nullopt;
-    result.push_back((*contents)[static_cast<std::size_t>(index)]);
-  }
-  return result;
+  t.set_contents(0, *std::move(contents));
 }
 
 void slice(NodeTypes& t) {
@@ -192,13 +197,7 @@ void slice(NodeTypes& t) {
       result[axis] = unknown_dim();
     }
   }
-  if (ends) {
-    Cuts cuts;
-    for (std::size_t i = 0; i < starts->size(); ++i) {
-      cuts.push_back({t.axis((*axes)[i], x->size()), (*starts)[i], (*ends)[i], (*steps)[i]});
-    }
-    if (auto part = cut_contents(t, cuts)) t.set_contents(0, *std::move(part));
-  }
+  if (ends) slice_contents(t, *x, *starts, *ends, *axes, *steps);
   t.set_shape(0, std::move(result));
 }
 

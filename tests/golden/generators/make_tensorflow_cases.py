@@ -1,6 +1,6 @@
 # make_tensorflow_cases.py - writes small frozen graphs of TensorFlow with inputs and TensorFlow's own results.
 """Usage: python tests/golden/generators/make_tensorflow_cases.py FOLDER, in an environment with TensorFlow. It writes
-cases.npz and corner_cases.npz; with a second argument, the name of one of them, only that.
+cases.npz, corner_cases.npz and cell_cases.npz; with a second argument, the name of one of them, only that.
 
 Each case is one graph: its GraphDef as bytes under `<case>/graph`, its inputs under `<case>/in/<name>` and what
 TensorFlow computes under `<case>/out/<tensor>`. tests/import/test_tensorflow.py reads them.
@@ -1160,6 +1160,97 @@ def corners_of_operators() -> None:
     case("transposed_open_valid", {"x": normal(1, 4, 5, 2)}, lambda x: transposed(x, 3, "VALID", 1), dynamic=True)
 
 
+def dynamic_sizes() -> None:
+    """Sizes that a graph computes from the shapes of its dynamic tensors."""
+    random = np.random.default_rng(48)
+
+    def numbers(*shape):
+        return random.normal(size=shape).astype("float32")
+
+    def with_channels(x, channels):
+        return tf.ensure_shape(x, [None, None, None, channels])
+
+    def dilated(x, rate, weights, depthwise=False):
+        """Computes a dilated convolution with SAME by blocks, as TensorFlow 1 exported it."""
+
+        def convolved(blocks, *_):
+            if depthwise:
+                return raw.DepthwiseConv2dNative(input=blocks, filter=weights, strides=[1] * 4, padding="VALID")
+            return raw.Conv2D(input=blocks, filter=weights, strides=[1] * 4, padding="VALID")
+
+        return v1.nn.with_space_to_batch(x, rate, "SAME", convolved, filter_shape=weights.shape[:2])
+
+    square = numbers(3, 3, 2, 3)
+    deep = numbers(3, 3, 2, 1)
+    for height, width in ((7, 5), (8, 6), (6, 9)):
+        case(
+            f"dilated_open_{height}{width}",
+            {"x": numbers(2, height, width, 2)},
+            lambda x: [
+                dilated(with_channels(x, 2), [2, 2], square),
+                dilated(with_channels(x, 2), [2, 3], square),
+                dilated(with_channels(x, 2), [3, 3], deep, True),
+            ],
+            dynamic=True,
+        )
+
+    def after_strides(x):
+        x = with_channels(x, 2)
+        for _ in range(4):
+            x = tf.nn.max_pool2d(x, 3, 2, "SAME")
+        return dilated(x, [2, 4], square)
+
+    case("dilated_open_after_strides", {"x": numbers(1, 37, 53, 2)}, after_strides, dynamic=True)
+
+    def blocks(x):
+        x = with_channels(x, 2)
+        shape = tf.shape(x)
+        end = tf.math.floormod(-shape[1:3], 2)
+        pads = tf.stack([tf.zeros_like(end), end], 1)
+        y = tf.nn.relu(raw.SpaceToBatchND(input=x, block_shape=[2, 2], paddings=pads))
+        return [y, raw.BatchToSpaceND(input=y + 1, block_shape=[2, 2], crops=pads)]
+
+    case("blocks_open", {"x": numbers(1, 5, 6, 2)}, blocks, dynamic=True)
+
+    def back_to_skip(x, kernel, stride, padding):
+        x = with_channels(x, 2)
+        weights = tf.reshape(tf.range(kernel * kernel * 6, dtype=tf.float32), [kernel, kernel, 3, 2]) * 0.1 - 1
+        y = tf.nn.avg_pool2d(x, kernel, stride, padding)
+        shape = tf.shape(x)
+        size = tf.concat([shape[:3], [3]], 0)
+        return tf.concat([x, tf.nn.conv2d_transpose(y, weights, size, stride, padding)], 3)
+
+    for padding, kernel, stride in (
+        ("SAME", 3, 2),
+        ("SAME", 2, 2),
+        ("SAME", 4, 2),
+        ("SAME", 1, 2),
+        ("SAME", 3, 3),
+        ("VALID", 3, 2),
+        ("VALID", 2, 3),
+    ):
+        for height, width in ((7, 6), (9, 8)):
+            case(
+                f"transposed_to_skip_{padding}_{kernel}_{stride}_{height}{width}",
+                {"x": numbers(1, height, width, 2)},
+                lambda x, k=kernel, s=stride, p=padding: back_to_skip(x, k, s, p),
+                dynamic=True,
+            )
+    weights = numbers(3, 3, 2, 2)
+    case(
+        "transposed_to_other_input",
+        {"x": numbers(1, 4, 3, 2), "skip": numbers(1, 7, 6, 2)},
+        lambda x, skip: skip + tf.nn.conv2d_transpose(with_channels(x, 2), weights, tf.shape(skip), 2, "SAME"),
+        dynamic=True,
+    )
+    case(
+        "shape_in_parts",
+        {"x": numbers(2, 3, 4)},
+        lambda x: tf.reshape(x, [tf.unstack(tf.shape(tf.ensure_shape(x, [None, None, 4])))[0], -1]),
+        dynamic=True,
+    )
+
+
 FILES = {
     "cases.npz": (
         convolutions,
@@ -1178,6 +1269,7 @@ FILES = {
         matrices_and_signals,
     ),
     "corner_cases.npz": (branches_in_branches, corners_of_operators),
+    "cell_cases.npz": (dynamic_sizes,),
 }
 
 
