@@ -42,6 +42,11 @@ class NodeBuilder {
               std::string type)
       : graph_(graph), contents_(contents), budget_(budget), name_(std::move(name)), type_(std::move(type)) {}
 
+  /// Returns a builder that adds the nodes to the body of a Loop or an If.
+  [[nodiscard]] NodeBuilder in_body(onnx::Graph& body) const {
+    return {body, contents_, budget_, name_ + ":" + body.name, type_};
+  }
+
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] onnx::Graph& graph() { return graph_; }
   [[nodiscard]] ConstantBudget& budget() { return budget_; }

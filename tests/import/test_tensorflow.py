@@ -202,6 +202,33 @@ def test_nested_loops_and_branches_are_kept(converted):
     assert (counts["Loop"], counts["If"]) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    "converted",
+    [name for name in NAMES if re.fullmatch(r"block_lstm_(plain|peephole|new)_(h|last)|block_lstm_short_h", name)],
+    indirect=True,
+)
+def test_a_layer_whose_states_are_not_read_is_one_lstm(converted):
+    counts = operators_of(converted)
+    assert counts["LSTM"] == 1
+    assert not counts.keys() & {"Loop", "Sigmoid", "Concat"}
+
+
+@pytest.mark.parametrize("converted", ["block_lstm_short_last", "block_lstm_plain_all"], indirect=True)
+def test_a_layer_whose_states_are_read_is_a_loop(converted):
+    counts = operators_of(converted)
+    assert counts["Loop"] == 1
+    assert "LSTM" not in counts
+
+
+@pytest.mark.parametrize(
+    "converted",
+    [name for name in NAMES if re.fullmatch(r"(resize_area|scale_and_translate)_(?!open).*", name)],
+    indirect=True,
+)
+def test_weights_of_known_sizes_are_constants(converted):
+    assert operators_of(converted).keys() <= {"Transpose", "MatMul", "AveragePool"}
+
+
 # ---- Text format, and refused graphs
 
 NODE = 'node {{ name: "{}" op: "{}" {} }}\n'
@@ -410,6 +437,28 @@ SCATTER = (
         (
             placeholder("x", -1, 2) + SCATTER,
             "node 'filled' (TensorArrayScatterV3): Graft cannot prove that its indices are 0, 1, 2",
+        ),
+        (
+            placeholder("x", 1, 4, 4, 1)
+            + node("y", "ScaleAndTranslate", "x", "size", "x", "x", more=text("kernel_type", "hermite"))
+            + placeholder("size", 2, type="DT_INT32"),
+            "node 'y' (ScaleAndTranslate): attribute `kernel_type` is hermite",
+        ),
+        (
+            placeholder("x", 4, 3)
+            + placeholder("w", 4, 6)
+            + node("y", "LSTMBlockCell", "x", "x", "x", "w", "w", "w", "w", "w"),
+            "node 'y' (LSTMBlockCell): the weights (input 3) have the shape [4, 6]; they must have 4 columns",
+        ),
+        (
+            placeholder("x", 4, type="DT_INT16")
+            + placeholder("i", 4, type="DT_INT32")
+            + node("y", "SegmentMax", "x", "i"),
+            "node 'y' (SegmentMax): its data are i16",
+        ),
+        (
+            placeholder("x", 4) + number("axis", 2) + node("y", "Cumprod", "x", "axis"),
+            "node 'y' (Cumprod): axis 2 is out of range",
         ),
         (
             placeholder("x", 4)

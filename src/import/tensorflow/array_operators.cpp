@@ -27,6 +27,19 @@ void pass_on(NodeConverter& node) {
   node.give(node.input(0));
 }
 
+/// EnsureShape disappears. TensorFlow stops if the tensor has another shape, so its sizes become those of the tensor.
+void ensure_shape(NodeConverter& node) {
+  onnx::Value* x = node.input(0);
+  const auto sizes = node.shape_or("shape");
+  if (sizes && x->shape && x->shape->size() == sizes->size()) {
+    for (std::size_t i = 0; i < sizes->size(); ++i) {
+      Dim& dim = (*x->shape)[i];
+      if ((*sizes)[i] >= 0 && !dim.is_constant()) dim = (*sizes)[i];
+    }
+  }
+  node.give(x);
+}
+
 /// Bitcast disappears between types that Graft stores in the same way: quantized types are stored as integers of the
 /// same size.
 void bit_cast(NodeConverter& node) {
@@ -424,8 +437,9 @@ OperatorEntries array_operators() {
       entries_of({{bit_cast, "Bitcast"},
                   {broadcast_shapes, "BroadcastArgs"},
                   {broadcast_to, "BroadcastTo"},
-                  {pass_on, "CheckNumerics EnsureShape Identity IdentityN PreventGradient Snapshot StopGradient"},
+                  {pass_on, "CheckNumerics Identity IdentityN PreventGradient Snapshot StopGradient"},
                   {concatenate, "Concat ConcatV2"},
+                  {ensure_shape, "EnsureShape"},
                   {expand_dims, "ExpandDims"},
                   {fill, "Fill"},
                   {invert_permutation, "InvertPermutation"},

@@ -262,6 +262,54 @@ void cumulative_sum(NodeConverter& node) {
                       {"reverse", std::int64_t{node.flag_or("reverse", false) ? 1 : 0}}}));
 }
 
+/// Returns the indices 0, 1, 2 ... along an axis of x.
+onnx::Value* indices_along(NodeConverter& node, onnx::Value* x, std::int64_t axis) {
+  onnx::Value* length = node.reshape(node.slice_1d(node.shape_of(x), axis, axis + 1), {});
+  return node.add("Range",
+                  {node.scalar_of(0, onnx::ElementType::i64), length, node.scalar_of(1, onnx::ElementType::i64)});
+}
+
+/// Cumprod(x) becomes products with the elements 1, 2, 4 ... positions before. If the length of the axis is dynamic, it
+/// becomes ReduceProd of a table that has the factors of each element.
+void cumulative_product(NodeConverter& node) {
+  onnx::Value* x = node.input(0);
+  const onnx::ElementType type = node.type(0);
+  const auto rank = static_cast<std::int64_t>(node.known_rank(x, "products are computed along one of its axes"));
+  const std::int64_t given = node.known_int(1, "the axis");
+  const std::int64_t axis = given < 0 ? given + rank : given;
+  if (axis < 0 || axis >= rank)
+    node.fail(fmt::format("axis {} is out of range, because the input has {} dimensions", given, rank));
+  const bool is_exclusive = node.flag_or("exclusive", false);
+  const bool is_reverse = node.flag_or("reverse", false);
+  const Dim& length = (*x->shape)[static_cast<std::size_t>(axis)];
+  if (!length.is_constant()) {
+    onnx::Value* indices = indices_along(node, x, axis);
+    onnx::Value* row = node.add("Unsqueeze", {indices, node.ints_of({0})});
+    onnx::Value* column = node.add("Unsqueeze", {indices, node.ints_of({1})});
+    if (is_reverse) std::swap(row, column);
+    onnx::Value* is_factor = node.add(is_exclusive ? "Less" : "LessOrEqual", {row, column});
+    Ints after;
+    for (std::int64_t i = axis + 1; i < rank; ++i) after.push_back(i - axis + 1);
+    if (!after.empty()) is_factor = node.add("Unsqueeze", {is_factor, node.ints_of(after)});
+    onnx::Value* table =
+        node.add("Where", {is_factor, node.add("Unsqueeze", {x, node.ints_of({axis})}), node.scalar_of(1, type)});
+    node.give(node.add("ReduceProd", {table}, {{"axes", Ints{axis + 1}}, {"keepdims", std::int64_t{0}}}));
+    return;
+  }
+  const std::int64_t count = length.value();
+  const auto moved = [&](onnx::Value* value, std::int64_t distance) {
+    onnx::Value* kept =
+        node.add("Slice", {value, node.ints_of({is_reverse ? distance : 0}),
+                           node.ints_of({is_reverse ? count : count - distance}), node.ints_of({axis})});
+    Ints pads(static_cast<std::size_t>(2 * rank), 0);
+    pads[static_cast<std::size_t>(is_reverse ? axis + rank : axis)] = distance;
+    return node.add("Pad", {kept, node.ints_of(pads), node.scalar_of(1, type)});
+  };
+  onnx::Value* y = is_exclusive && count > 0 ? moved(x, 1) : x;
+  for (std::int64_t distance = 1; distance < count; distance *= 2) y = node.add("Mul", {y, moved(y, distance)});
+  node.give(y == x ? node.add("Identity", {x}) : y);
+}
+
 void is_finite(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   node.give(node.add("Not", {node.add("Or", {node.add("IsInf", {x}), node.add("IsNaN", {x})})}));
@@ -376,6 +424,7 @@ std::vector<OperatorEntry> make_entries() {
                                                    {cast, "Cast"},
                                                    {clip, "ClipByValue"},
                                                    {cross_product, "Cross"},
+                                                   {cumulative_product, "Cumprod"},
                                                    {cumulative_sum, "Cumsum"},
                                                    {guarded_division, "DivNoNan Xdivy"},
                                                    {einsum, "Einsum"},

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <string>
 
 #include "import/messages.hpp"
 #include "import/tensorflow/node_converter.hpp"
@@ -176,6 +178,84 @@ void segments(NodeConverter& node) {
   node.give(node.add("Div", {sum, sizes}));
 }
 
+/// Returns the number of segments as a list of one element.
+onnx::Value* segment_count(NodeConverter& node, onnx::Value* numbers) {
+  if (node.op().starts_with("Unsorted")) {
+    onnx::Value* count = node.as_i64(2);
+    return count->shape && count->shape->size() == 1 ? count : node.reshape(count, {1});
+  }
+  onnx::Value* last = node.add("ReduceMax", {numbers}, {{"keepdims", std::int64_t{0}}});
+  return node.reshape(node.add("Add", {last, node.scalar_of(1, onnx::ElementType::i64)}), {1});
+}
+
+/// Returns the lowest number of a type, or the highest.
+onnx::TensorData extreme_number(const NodeConverter& node, onnx::ElementType type, bool is_lowest,
+                                bool may_be_infinite) {
+  const auto real = [&](double highest) {
+    const double number = may_be_infinite ? std::numeric_limits<double>::infinity() : highest;
+    return onnx::TensorData::scalar_of(type, is_lowest ? -number : number);
+  };
+  constexpr double highest_f16 = 65504;
+  switch (type) {
+    case onnx::ElementType::f16: return real(highest_f16);
+    case onnx::ElementType::f32: return real(std::numeric_limits<float>::max());
+    case onnx::ElementType::f64: return real(std::numeric_limits<double>::max());
+    case onnx::ElementType::i32: {
+      using Limits = std::numeric_limits<std::int32_t>;
+      return onnx::TensorData::scalar_of(type, is_lowest ? Limits::min() : Limits::max());
+    }
+    case onnx::ElementType::i64: {
+      using Limits = std::numeric_limits<std::int64_t>;
+      return reshaped(onnx::TensorData::from_ints({is_lowest ? Limits::min() : Limits::max()}), {});
+    }
+    default:
+      node.fail(fmt::format("its data are {}; only f16, f32, f64, i32 and i64 are supported", onnx::to_string(type)));
+  }
+}
+
+/// The product, maximum and minimum of the rows of each segment become a reduction of a table [segments, rows ...], in
+/// which the rows of other segments do not count.
+void reduced_segments(NodeConverter& node) {
+  const std::string& op = node.op();
+  const bool is_sorted = !op.starts_with("Unsorted");
+  const std::string kind = op.substr(op.size() - (op.ends_with("Prod") ? 4 : 3));
+  onnx::Value* data = node.input(0);
+  onnx::Value* numbers = node.as_i64(1);
+  const onnx::ElementType type = node.type(0);
+  const std::size_t rank = node.known_rank(data, "its rows are reduced");
+  const std::size_t named = node.known_rank(numbers, "it assigns rows to segments");
+  if (named > rank) node.fail(fmt::format("the segments have {} dimensions and the data {}", named, rank));
+  if (named != 1) {
+    onnx::Value* rows = node.ints_of({-1});
+    if (rank > named) {
+      onnx::Value* sizes = node.shape_of(data);
+      rows =
+          node.concat({rows, node.slice_1d(sizes, static_cast<std::int64_t>(named), static_cast<std::int64_t>(rank))});
+    }
+    data = node.add("Reshape", {data, rows});
+    numbers = node.reshape(numbers, {-1});
+  }
+  onnx::Value* count = node.reshape(segment_count(node, numbers), {});
+  onnx::Value* segments =
+      node.add("Range", {node.scalar_of(0, onnx::ElementType::i64), count, node.scalar_of(1, onnx::ElementType::i64)});
+  onnx::Value* is_in = node.add("Equal", {node.add("Unsqueeze", {segments, node.ints_of({1})}),
+                                          node.add("Unsqueeze", {numbers, node.ints_of({0})})});
+  Ints after;
+  for (std::size_t i = named; i < rank; ++i) after.push_back(static_cast<std::int64_t>(i - named + 2));
+  if (!after.empty()) is_in = node.add("Unsqueeze", {is_in, node.ints_of(after)});
+  onnx::Value* others =
+      kind == "Prod" ? node.scalar_of(1, type) : node.constant_of(extreme_number(node, type, kind == "Max", is_sorted));
+  onnx::Value* table = node.add("Where", {is_in, node.add("Unsqueeze", {data, node.ints_of({0})}), others});
+  const Attributes reduces{{"axes", Ints{1}}, {"keepdims", std::int64_t{0}}};
+  onnx::Value* y = node.add("Reduce" + kind, {table}, reduces);
+  if (is_sorted && kind != "Prod") {  // A segment without rows is 0.
+    onnx::Value* has_rows = node.add("ReduceMax", {node.cast(is_in, onnx::ElementType::i32)}, reduces);
+    has_rows = node.cast(has_rows, onnx::ElementType::boolean);
+    y = node.add("Where", {has_rows, y, node.scalar_of(0, type)});
+  }
+  node.give(y);
+}
+
 // ---- Complex numbers: pairs of real and imaginary parts along a last axis of size two
 
 /// RFFT(x) becomes a MatMul with a matrix of cosines and sines.
@@ -249,6 +329,8 @@ OperatorEntries matrix_operators() {
                   {set_diagonal, "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3"},
                   {real_spectrum, "RFFT"},
                   {real_part, "Real"},
+                  {reduced_segments,
+                   "SegmentMax SegmentMin SegmentProd UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd"},
                   {segments,
                    "SegmentMean SegmentSum SparseSegmentMean SparseSegmentMeanWithNumSegments SparseSegmentSqrtN "
                    "SparseSegmentSqrtNWithNumSegments SparseSegmentSum SparseSegmentSumWithNumSegments "

@@ -355,13 +355,17 @@ void transposed_convolution(NodeConverter& node) {
   for (const Extent& extent : extents) pads.push_back(extent.pad_begin);
   for (const Extent& extent : extents) pads.push_back(extent.pad_end);
   for (const Extent& extent : extents) extra.push_back(extent.extra);
-  const Attributes attributes{{"kernel_shape", kernel},
-                              {"strides", strides},
-                              {"dilations", dilations},
-                              {"pads", pads},
-                              {"output_padding", extra}};
+  Attributes attributes{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
+  // TensorRT's parser refuses `output_padding` for dynamic sizes. These elements are 0.
+  const bool is_static = spatial_sizes(*x).has_value();
+  if (is_static) attributes.emplace_back("output_padding", extra);
   onnx::Value* filter = node.transpose(node.input(1), filter_permutation(rank));  // [in, out, k...]
   onnx::Value* y = node.add("ConvTranspose", {x, filter}, attributes);
+  if (!is_static && std::any_of(extra.begin(), extra.end(), [](std::int64_t count) { return count > 0; })) {
+    Ints all(rank + 2, 0);
+    all.insert(all.end(), extra.begin(), extra.end());
+    y = node.add("Pad", {y, node.ints_of(all)});
+  }
   if (std::any_of(extents.begin(), extents.end(), [](const Extent& extent) { return extent.is_cut; })) {
     y = cut_to_size(node, y, extents, order.is_last());
   }

@@ -31,6 +31,8 @@ std::vector<OperatorEntry> entries_of(
 std::vector<OperatorGroup> all_operators() {
   return {{"Convolutions, pools, norms, activations, resizing", network_operators()},
           {"Blocks and patches", block_operators()},
+          {"Resampling with computed weights", sampling_operators()},
+          {"Recurrent cells", cell_operators()},
           {"Elementwise, reductions, products", math_operators()},
           {"Diagonals, segments, spectra", matrix_operators()},
           {"Shapes, slices, constants", array_operators()},

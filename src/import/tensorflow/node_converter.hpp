@@ -21,6 +21,9 @@ class NodeDef;
 /// The end of a Slice that extends to the last element.
 inline constexpr std::int64_t to_the_end = std::numeric_limits<std::int64_t>::max();
 
+/// The elements of an output that the network reads.
+enum class Use : std::uint8_t { nothing, last, everything };
+
 class NodeConverter : public NodeBuilder {
  public:
   NodeConverter(const NodeDef& node, onnx::Graph& graph, onnx::ContentsMap& contents, ConstantBudget& budget,
@@ -63,6 +66,10 @@ class NodeConverter : public NodeBuilder {
 
   // ---- Results
 
+  /// Returns which elements of an output the network reads; `last` stands for the last one along the first axis.
+  /// Without set_uses() it is everything.
+  [[nodiscard]] Use use(std::size_t output) const { return output < uses_.size() ? uses_[output] : Use::everything; }
+  void set_uses(std::vector<Use> uses) { uses_ = std::move(uses); }
   /// Sets output `index` of the TensorFlow node. The value gets the node's name unless it already has the name of
   /// another tensor.
   void give(std::size_t index, onnx::Value* value);
@@ -75,6 +82,7 @@ class NodeConverter : public NodeBuilder {
   const NodeDef& node_;
   std::vector<onnx::Value*> inputs_;
   std::vector<onnx::Value*> results_;
+  std::vector<Use> uses_;
 };
 
 /// A TensorFlow operator and its converter.
@@ -98,6 +106,10 @@ using OperatorEntries = std::span<const OperatorEntry>;
 [[nodiscard]] OperatorEntries math_operators();
 /// Returns the converters of diagonals, segments and transforms, which are expressed with other operators.
 [[nodiscard]] OperatorEntries matrix_operators();
+/// Returns the converters of recurrent cells and layers.
+[[nodiscard]] OperatorEntries cell_operators();
+/// Returns the converters of operators that resample images with computed weights.
+[[nodiscard]] OperatorEntries sampling_operators();
 /// Returns the converters of operators on shapes, slices and constants.
 [[nodiscard]] OperatorEntries array_operators();
 /// Returns the converters of operators that gather, scatter and sort.

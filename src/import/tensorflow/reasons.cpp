@@ -62,6 +62,8 @@ constexpr std::string_view fixed_range = "a range that is constant";
 
 constexpr std::array limits = {
     Limits{"Bitcast", "between a quantized type and the integer that holds it"},
+    Limits{"BlockLSTM", "weights of known size; a Loop if the cell's state is limited or read step by step"},
+    Limits{"BlockLSTMV2", "weights of known size; a Loop if the cell's state is limited or read step by step"},
     Limits{"CombinedNonMaxSuppression", "one box for all classes (q = 1), a known number of classes"},
     Limits{"Complex", "only complex numbers that Real, Imag or ComplexAbs read"},
     Limits{"Conv2DBackpropInput", "padding SAME or VALID"},

@@ -127,6 +127,10 @@ class Scope {
   [[nodiscard]] std::vector<TensorName> exit_of(const NodeDef& node) const;
 
   onnx::Value* value_of(const TensorName& name, const NodeDef& reader) const;
+  /// Returns whether a node reads only the last element of its input along the first axis.
+  [[nodiscard]] bool reads_last(const NodeDef& node) const;
+  /// Records which elements of each tensor the nodes of the scope and its results read.
+  void find_uses();
   void convert(NodeDef& node);
   void note_origin(const NodeDef& node, const std::vector<onnx::Value*>& inputs,
                    const std::vector<onnx::Value*>& results);
@@ -149,6 +153,7 @@ class Scope {
   std::unordered_map<const NodeDef*, LoopPlan> loops_;
   std::unordered_map<const NodeDef*, BranchPlan> branches_;
   std::unordered_map<const NodeDef*, std::size_t> items_;
+  std::unordered_map<std::string, std::vector<Use>> uses_;  ///< The uses of the outputs of each node.
 
   onnx::Graph* graph_ = nullptr;
   std::vector<onnx::Value*> argument_values_;

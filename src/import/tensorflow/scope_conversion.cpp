@@ -100,6 +100,36 @@ onnx::Value* Scope::value_of(const TensorName& name, const NodeDef& reader) cons
                           reader.op(), to_string(name), name.node, op));
 }
 
+bool Scope::reads_last(const NodeDef& node) const {
+  const auto inputs = data_inputs(node);
+  if (node.op() != "StridedSlice" || inputs.size() != 4) return false;
+  const NodeDef* begin = node_of(source_of(inputs[1]));
+  if (begin == nullptr || begin->op() != "Const" || !begin->attr().contains("value")) return false;
+  const auto is_set = [&](const char* mask) {
+    const auto found = node.attr().find(mask);
+    return found != node.attr().end() && (found->second.i() & 1) != 0;
+  };
+  if (!is_set("shrink_axis_mask") || is_set("ellipsis_mask") || is_set("new_axis_mask")) return false;
+  TensorProto copy = begin->attr().at("value").tensor();
+  std::int64_t room = 0;  // a list of begins is never one number that stands for many
+  const auto begins = read_constant(copy, reading_.pieces, room).tensor.ints();
+  return begins && !begins->empty() && begins->front() == -1;
+}
+
+void Scope::find_uses() {
+  const auto note = [&](const TensorName& name, Use use) {
+    std::vector<Use>& uses = uses_[name.node];
+    const auto output = static_cast<std::size_t>(name.output);
+    if (uses.size() <= output) uses.resize(output + 1, Use::nothing);
+    uses[output] = std::max(uses[output], use);
+  };
+  for (const auto& [node, names] : reads_) {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      note(names[i], i == 0 && reads_last(*node) ? Use::last : Use::everything);
+  }
+  for (const TensorName& result : results_) note(result, Use::everything);
+}
+
 void Scope::convert(NodeDef& node) {
   const std::vector<TensorName>& names = reads_.at(&node);
   std::vector<onnx::Value*>& results = values_[node.name()];
@@ -117,6 +147,13 @@ void Scope::convert(NodeDef& node) {
   for (const TensorName& name : names) inputs.push_back(may_lack_inputs ? try_value(name) : value_of(name, node));
   refuse_complex(node);
   NodeConverter converter(node, *graph_, reading_.contents, reading_.constants, inputs);
+  if (node.op().starts_with("BlockLSTM")) {
+    if (uses_.empty()) find_uses();
+    constexpr std::size_t outputs = 7;
+    std::vector<Use>& uses = uses_[node.name()];
+    uses.resize(std::max(uses.size(), outputs), Use::nothing);
+    converter.set_uses(uses);
+  }
   try {
     if (is_loop) {
       convert_loop(node, converter);

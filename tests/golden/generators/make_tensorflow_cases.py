@@ -1251,6 +1251,189 @@ def dynamic_sizes() -> None:
     )
 
 
+def cells() -> None:
+    random = np.random.default_rng(49)
+
+    def numbers(*shape):
+        return (random.normal(size=shape) * 0.5).astype("float32")
+
+    batch, inputs, units, steps = 2, 3, 4, 5
+    names = ("i", "cs", "f", "o", "ci", "co", "h")
+    weights = {
+        "w": numbers(inputs + units, 4 * units),
+        "wci": numbers(units),
+        "wcf": numbers(units),
+        "wco": numbers(units),
+        "b": numbers(4 * units),
+    }
+    state = {"cs": numbers(batch, units) * 2, "h": numbers(batch, units)}
+    x = numbers(batch, inputs)
+    sequence = numbers(steps, batch, inputs)
+    for name, attributes in (
+        ("plain", {"cell_clip": -1.0}),
+        ("clipped", {"cell_clip": 0.3, "forget_bias": 0.0}),
+        ("peephole", {"use_peephole": True, "cell_clip": 0.0, "forget_bias": 0.5}),
+    ):
+        case(
+            f"lstm_block_cell_{name}",
+            {"x": x, **state},
+            lambda x, cs, h, a=attributes: list(
+                raw.LSTMBlockCell(x=x, cs_prev=cs, h_prev=h, **weights, **a)._asdict().values()
+            ),
+        )
+
+    def layer(x, cs, h, attributes, is_new, length=None):
+        length = tf.cast(tf.shape(x)[0], tf.int64) if length is None else tf.constant(length, tf.int64)
+        kind = raw.BlockLSTMV2 if is_new else raw.BlockLSTM
+        return kind(seq_len_max=length, x=x, cs_prev=cs, h_prev=h, **weights, **attributes)._asdict()
+
+    for name, attributes, is_new, length in (
+        ("plain", {"cell_clip": -1.0}, False, None),
+        ("peephole", {"cell_clip": 0.0, "use_peephole": True, "forget_bias": 0.0}, False, None),
+        ("new", {"cell_clip": 0.0, "use_peephole": True}, True, None),
+        ("short", {"cell_clip": 0.0}, True, 3),
+        ("clipped", {"cell_clip": 0.3}, False, None),
+        ("clipped_short", {"cell_clip": 0.3}, False, 3),
+    ):
+
+        def outputs(x, cs, h, a=attributes, n=is_new, length=length):
+            return layer(x, cs, h, a, n, length)["h"]
+
+        def outputs_and_last(x, cs, h, a=attributes, n=is_new, length=length):
+            parts = layer(x, cs, h, a, n, length)
+            return [parts["h"], parts["cs"][-1], parts["cs"][-1, :, 1:]]
+
+        def all_parts(x, cs, h, a=attributes, n=is_new, length=length):
+            parts = layer(x, cs, h, a, n, length)
+            # TensorFlow sets only the states and the outputs after the sequences; the gates are uninitialized there.
+            return [parts[part] for part in (names if length is None else ("cs", "h"))]
+
+        for kind, build in (("h", outputs), ("last", outputs_and_last), ("all", all_parts)):
+            case(f"block_lstm_{name}_{kind}", {"x": sequence, **state}, build)
+    case(
+        "block_lstm_open",
+        {"x": sequence, **state},
+        lambda x, cs, h: [
+            result
+            for attributes in ({"cell_clip": 0.0}, {"cell_clip": 0.3})
+            for result in layer(
+                tf.ensure_shape(x, [None, None, inputs]),
+                tf.ensure_shape(cs, [None, units]),
+                tf.ensure_shape(h, [None, units]),
+                attributes,
+                False,
+            ).values()
+        ],
+        dynamic=True,
+    )
+    case(
+        "gru_block_cell",
+        {"x": x, "h": state["h"]},
+        lambda x, h: list(
+            raw.GRUBlockCell(
+                x=x,
+                h_prev=h,
+                w_ru=weights["w"][:, : 2 * units],
+                w_c=weights["w"][:, 2 * units : 3 * units],
+                b_ru=weights["b"][: 2 * units],
+                b_c=weights["wci"],
+            )
+            ._asdict()
+            .values()
+        ),
+    )
+
+
+def resampling() -> None:
+    random = np.random.default_rng(50)
+    x = random.normal(size=(2, 6, 9, 3)).astype("float32")
+    for height, width in ((3, 3), (4, 5), (6, 1), (9, 12)):
+        case(
+            f"resize_area_{height}_{width}",
+            {"x": x},
+            lambda x, size=(height, width): [
+                raw.ResizeArea(images=x, size=size),
+                raw.ResizeArea(images=x, size=size, align_corners=True),
+            ],
+        )
+    case(
+        "resize_area_open",
+        {"x": (x * 40).astype("int32"), "size": np.int32([4, 14])},
+        lambda x, size: raw.ResizeArea(images=tf.ensure_shape(x, [None, None, None, 3]), size=size),
+        dynamic=True,
+    )
+    kernels = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
+    for kernel in kernels:
+        case(
+            f"scale_and_translate_{kernel}",
+            {"x": x},
+            lambda x, kernel=kernel: [
+                raw.ScaleAndTranslate(
+                    images=x, size=size, scale=scale, translation=shift, kernel_type=kernel, antialias=antialias
+                )
+                for size, scale, shift in (
+                    ((4, 5), (4 / 6, 5 / 9), (0.0, 0.0)),
+                    ((7, 20), (1.5, 2.0), (-1.25, 3.0)),
+                )
+                for antialias in (True, False)
+            ],
+        )
+    case(
+        "resize_antialias",
+        {"x": x},
+        lambda x: [tf.image.resize(x, (4, 4), method, antialias=True) for method in ("bilinear", "lanczos3", "area")],
+    )
+    case(
+        "resize_antialias_open",
+        {"x": x},
+        lambda x: tf.image.resize(tf.ensure_shape(x, [None, None, None, 3]), (4, 11), antialias=True),
+        dynamic=True,
+    )
+
+
+def products_and_segments() -> None:
+    random = np.random.default_rng(51)
+    x = random.normal(size=(2, 5, 3)).astype("float32")
+    whole = random.integers(-3, 4, size=(2, 5, 3)).astype("int32")
+    flags = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
+
+    def products(x):
+        return [tf.math.cumprod(x, axis, e, r) for axis in (1, -1) for e, r in flags]
+
+    case("cumprod", {"x": x}, products)
+    case("cumprod_of_integers", {"x": whole}, products)
+    case("cumprod_open", {"x": x}, products, dynamic=True)
+    case("cumprod_of_one", {"x": x[:, :1]}, lambda x: [tf.math.cumprod(x, 1), tf.math.cumprod(x, 1, True)])
+    rows = random.normal(size=(6, 3)).astype("float32")
+    numbers = np.int32([0, 0, 2, 2, 2, 4])
+    for kind in ("max", "min", "prod"):
+        reduce = getattr(tf.math, f"segment_{kind}")
+        reduce_unsorted = getattr(tf.math, f"unsorted_segment_{kind}")
+
+        def sorted_segments(x, i, reduce=reduce):
+            return [reduce(x, i), reduce(x[:, 0], i), reduce(tf.cast(x * 9, tf.int32), i)]
+
+        def unsorted_segments(x, i, reduce=reduce_unsorted):
+            return [
+                reduce(x, i - 1, 4),
+                reduce(x[:, 0], i, 5),
+                reduce(tf.reshape(x, [2, 3, 3]), tf.reshape(i, [2, 3]), 6),
+                reduce(x, tf.stack([i, i - 2, i], 1), 5),
+                reduce(tf.cast(x * 9, tf.int32), i, 5),
+                reduce(tf.cast(x * 9, tf.int64), i, 5),
+            ]
+
+        case(f"segment_{kind}", {"x": rows, "i": numbers}, sorted_segments)
+        case(f"segment_{kind}_constant", {"x": rows}, lambda x, r=sorted_segments: r(x, numbers))
+        case(f"unsorted_segment_{kind}", {"x": rows, "i": numbers[[3, 5, 0, 2, 4, 1]]}, unsorted_segments)
+        case(
+            f"unsorted_segment_{kind}_open",
+            {"x": rows, "i": numbers},
+            lambda x, i, reduce=reduce_unsorted: reduce(x, i, 5),
+            dynamic=True,
+        )
+
+
 FILES = {
     "cases.npz": (
         convolutions,
@@ -1269,7 +1452,7 @@ FILES = {
         matrices_and_signals,
     ),
     "corner_cases.npz": (branches_in_branches, corners_of_operators),
-    "cell_cases.npz": (dynamic_sizes,),
+    "cell_cases.npz": (dynamic_sizes, cells, resampling, products_and_segments),
 }
 
 
