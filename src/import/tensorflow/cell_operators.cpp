@@ -21,7 +21,7 @@ using Parts = std::array<onnx::Value*, part_count>;
 struct Lstm {
   onnx::Value* weights = nullptr;  ///< [inputs + units, 4 * units]
   onnx::Value* bias = nullptr;
-  std::array<onnx::Value*, 3> peepholes = {};  ///< Those of the input, the forget and the output gate; null if unused.
+  std::array<onnx::Value*, 3> peepholes = {};  ///< For the input, the forget and the output gate; null if unused.
   std::int64_t units = 0;
   std::int64_t inputs = 0;
   float forget_bias = 0;
