@@ -84,7 +84,8 @@ struct FormFact {
 /// layer.
 [[nodiscard]] bool has_multi_head_attention(const Release& release);
 
-/// Returns the names of the guard passes for a release, which rewrite nodes that it computes wrongly.
+/// Returns the names of the passes that rewrite nodes which a release computes wrongly, or refuses although newer
+/// releases run them.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);
 
 /// Returns whether `words`, a list separated by spaces, contains `word`.

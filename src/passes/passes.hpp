@@ -37,6 +37,7 @@ void lower_drop_ins(Rewriter& rewriter);
 void lower_to_native(Rewriter& rewriter);
 void widen_bytes(Rewriter& rewriter);
 void guard_grid_sample(Rewriter& rewriter);
+void lower_volume_sampling(Rewriter& rewriter);
 void drop_default_modes(Rewriter& rewriter);
 void fold_constants(Rewriter& rewriter);
 void simplify_shapes(Rewriter& rewriter);

@@ -50,6 +50,10 @@ std::vector<Pass> passes_before_fusions() {
       {"guard_grid_sample",
        "runs only if requested, for example by the target release of TensorRT: GridSample with Gather",
        guard_grid_sample, PassKind::guard},
+      {"lower_volume_sampling",
+       "runs only if requested, for example by a target release of TensorRT before 11.2: GridSample of volumes with "
+       "Gather",
+       lower_volume_sampling, PassKind::guard},
       {"remove_identities", "nodes that copy their input must not separate the nodes of a pattern", remove_identities,
        PassKind::cleanup},
       {"move_transposes",

@@ -308,3 +308,34 @@ def test_names_of_sizes_of_elements_prove_nothing(graft, tmp_path, declared):
     (expected,), (found,) = outputs(source, given), outputs(out, given)
     assert expected.shape == (3, 4)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border"])
+@pytest.mark.parametrize("corners", [0, 1])
+def test_volumes_are_sampled_by_gather_where_a_release_cannot_sample_them(graft, tmp_path, padding, corners):
+    attributes = {"mode": "linear", "padding_mode": padding, "align_corners": corners}
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sample", **attributes)
+    inputs = [("x", ["N", 2, 3, 4, 5]), ("grid", ["N", 2, 3, 4, 3])]
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", None)], opset=20)
+    random = np.random.default_rng(3)
+    feeds = {
+        "x": random.normal(size=(2, 2, 3, 4, 5)).astype("float32"),
+        "grid": random.uniform(-1.5, 1.5, size=(2, 2, 3, 4, 3)).astype("float32"),
+    }
+    converted = tmp_path / "out.onnx"
+    for release, gathers in (("tensorrt-11.1", 8), ("rtx-1.5", 8), ("tensorrt-11.2", 0), ("rtx-1.7", 0)):
+        graft("convert", model, "-o", converted, "--for", release, code=0)
+        operators = [each.op_type for each in onnx.load(converted).graph.node]
+        assert operators.count("GatherND") == gathers
+        assert operators.count("GridSample") == (0 if gathers else 1)
+        np.testing.assert_allclose(outputs(converted, feeds)[0], outputs(model, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("mode", "padding"), [("nearest", "zeros"), ("linear", "reflection")])
+def test_other_samples_of_volumes_stay_and_the_reason_is_given(graft, tmp_path, mode, padding):
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sample", mode=mode, padding_mode=padding)
+    inputs = [("x", [1, 2, 3, 4, 5]), ("grid", [1, 2, 3, 4, 3])]
+    model = save(tmp_path / "m.onnx", [node], inputs, [("y", None)], opset=20)
+    answer = graft("convert", model, "-o", tmp_path / "out.onnx", "--for", "tensorrt-11.1", "--json", code=1)
+    assert answer.json["unsupported"][0]["operator"] == "GridSample"
+    assert f"its {'mode' if mode == 'nearest' else 'padding_mode'} is" in answer.out

@@ -1,14 +1,21 @@
-// The guard of GridSample: bilinear sampling of images by GatherND, where TensorRT is reported to compute GridSample
-// wrongly.
+// The guards of GridSample: linear sampling of images or volumes by GatherND, where TensorRT is reported to compute
+// GridSample wrongly, and where it has no GridSample of volumes.
 //
 //   y = GridSample(x, grid)   becomes
 //     pixel  = ((grid + 1) * size - 1) / 2, or (grid + 1) / 2 * (size - 1) with align_corners
 //     low    = floor(pixel), high = low + 1, part = pixel - low
-//     y      = sum over the four corners of x at the corner (GatherND), each times the product of its parts
+//     y      = sum over the corners of x at the corner (GatherND), each times the product of its parts
 //
-// With padding_mode zeros the image gets a frame of zeros, and pixels are limited to the frame, so that every corner is
-// a place in the image and none has to be left out. With padding_mode border pixels are limited to the image itself.
+// An image has four corners around a point, a volume eight. With padding_mode zeros the image gets a frame of zeros,
+// and pixels are limited to the frame, so that every corner is a place in the image and none has to be left out. With
+// padding_mode border pixels are limited to the image itself.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "passes/lowering/lowering.hpp"
 #include "passes/lowering/refused_forms.hpp"
@@ -16,50 +23,57 @@
 namespace graft::passes {
 namespace {
 
+/// The sizes of an image or a volume in the order of the coordinates of a point: width, height, depth.
 struct ImageSize {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-  std::int64_t frame = 0;  ///< The number of zero pixels added at each side of the image.
+  std::vector<std::int64_t> along;
+  std::int64_t frame = 0;  ///< The number of zero pixels added at each side of the image or volume.
 
-  [[nodiscard]] std::int64_t rows() const { return height + 2 * frame; }
-  [[nodiscard]] std::int64_t columns() const { return width + 2 * frame; }
+  [[nodiscard]] std::size_t axes() const { return along.size(); }
+  [[nodiscard]] std::int64_t framed(std::size_t axis) const { return along[axis] + 2 * frame; }
+  /// Returns the number of pixels by which neighbors along an axis are apart.
+  [[nodiscard]] std::int64_t step(std::size_t axis) const {
+    std::int64_t pixels = 1;
+    for (std::size_t i = 0; i < axis; ++i) pixels *= framed(i);
+    return pixels;
+  }
 };
 
-/// Adds nodes that compute three tensors for each sampling point: `low_place`, the column and row of the pixel to the
-/// upper left of the point; `low_part`, the weights of this column and row; and `high_part`, the weights of the next
-/// column and row. `places` is the number of points.
+/// Adds nodes that compute three tensors for each sampling point: `low_place`, the indices along all axes of the pixel
+/// before the point; `low_part`, the weights of these indices; and `high_part`, the weights of the next indices.
+/// `places` is the number of points.
 void add_low_pixels(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
-  const auto pair = [&](const std::string& name, double x, double y) {
-    return result.constant(name, f32_tensor({1, 1, 2}, {x, y}));
+  const auto axes = static_cast<std::int64_t>(image.axes());
+  const auto each = [&](const std::string& name, std::int64_t more) {
+    std::vector<double> values;
+    for (const std::int64_t size : image.along) values.push_back(static_cast<double>(size + more));
+    return result.constant(name, f32_tensor({1, 1, axes}, values));
   };
-  const auto size_x = static_cast<double>(image.width);
-  const auto size_y = static_cast<double>(image.height);
-  const auto frame = static_cast<double>(image.frame);
+  const auto first = static_cast<double>(-image.frame);
   const std::string one = result.constant("one", f32_tensor({}, {1}));
   const std::string half = result.constant("half", f32_tensor({}, {0.5}));
   const std::string points = result.in_f32("x1", site.type(1));
-  result.line(fmt::format("points = Reshape({}, {})", points, result.ints("points_shape", {0, places, 2})));
+  result.line(fmt::format("points = Reshape({}, {})", points, result.ints("points_shape", {0, places, axes})));
   result.line(fmt::format("from_0 = Add(points, {})", one));
   if (site.node().int_or("align_corners", 0) != 0) {
     result.line(fmt::format("share = Mul(from_0, {})", half));
-    result.line(fmt::format("anywhere = Mul(share, {})", pair("spans", size_x - 1, size_y - 1)));
+    result.line(fmt::format("anywhere = Mul(share, {})", each("spans", -1)));
   } else {
-    result.line(fmt::format("doubled = Mul(from_0, {})", pair("sizes", size_x, size_y)));
+    result.line(fmt::format("doubled = Mul(from_0, {})", each("sizes", 0)));
     result.line(fmt::format("moved = Sub(doubled, {})", one));
     result.line(fmt::format("anywhere = Mul(moved, {})", half));
   }
   // Coordinates of the image, limited to its frame.
-  result.line(fmt::format("reached = Max(anywhere, {})", pair("first", 0 - frame, 0 - frame)));
-  result.line(fmt::format("within = Min(reached, {})", pair("last", size_x - 1 + frame, size_y - 1 + frame)));
+  result.line(fmt::format("reached = Max(anywhere, {})", result.constant("first", f32_tensor({}, {first}))));
+  result.line(fmt::format("within = Min(reached, {})", each("last", image.frame - 1)));
   result.line("low = Floor(within)");
   result.line("high_part = Sub(within, low)");
   result.line(fmt::format("low_part = Sub({}, high_part)", one));
   result.line("low_place = Cast<to=int64>(low)");
 }
 
-/// Adds the nodes of add_low_pixels() and splits their results into the column, the row and the weights along both
-/// axes. The names of the results begin with `low` for the pixel before the point, and with `high` for the pixel after
-/// it. `places` is the number of points.
+/// Adds the nodes of add_low_pixels() and splits their results into the index and the weight along each axis. The names
+/// of the results begin with `low` for the pixel before the point, and with `high` for the pixel after it. `places` is
+/// the number of points.
 void add_corners(Replacement& result, const Site& site, const ImageSize& image, std::int64_t places) {
   add_low_pixels(result, site, image, places);
   std::string low = "low_place";
@@ -67,46 +81,50 @@ void add_corners(Replacement& result, const Site& site, const ImageSize& image, 
     result.line(fmt::format("low_in_frame = Add(low_place, {})", result.integer("frame", image.frame)));
     low = "low_in_frame";
   }
+  std::vector<std::int64_t> ends;
+  for (std::size_t axis = 0; axis < image.axes(); ++axis) ends.push_back(image.framed(axis) - 1);
   result.line(fmt::format("next = Add({}, {})", low, result.integer("step", 1)));
   result.line(fmt::format("high = Min(next, {})",
-                          result.constant("end", ints_tensor({1, 1, 2}, {image.columns() - 1, image.rows() - 1}))));
-  const std::string x_axis = result.ints("x_axis", {0});
-  const std::string y_axis = result.ints("y_axis", {1});
-  const std::string row_length = result.integer("row_length", image.columns());
-  for (const char* side : {"low", "high"}) {
-    const std::string place = side == std::string("low") ? low : "high";
-    result.line(fmt::format("{}_x = Gather<axis=2>({}, {})", side, place, x_axis));
-    result.line(fmt::format("{}_y = Gather<axis=2>({}, {})", side, place, y_axis));
-    result.line(fmt::format("{0}_row = Mul({0}_y, {1})", side, row_length));
-    result.line(fmt::format("{0}_part_x = Gather<axis=2>({0}_part, {1})", side, x_axis));
-    result.line(fmt::format("{0}_part_y = Gather<axis=2>({0}_part, {1})", side, y_axis));
+                          result.constant("end", ints_tensor({1, 1, static_cast<std::int64_t>(image.axes())}, ends))));
+  for (std::size_t axis = 0; axis < image.axes(); ++axis) {
+    const std::string which = result.ints(fmt::format("axis_{}", axis), {static_cast<std::int64_t>(axis)});
+    const std::string step = result.integer(fmt::format("step_{}", axis), image.step(axis));
+    for (const char* side : {"low", "high"}) {
+      const std::string place = side == std::string("low") ? low : "high";
+      result.line(fmt::format("{}_index_{} = Gather<axis=2>({}, {})", side, axis, place, which));
+      result.line(fmt::format("{0}_{1} = Mul({0}_index_{1}, {2})", side, axis, step));
+      result.line(fmt::format("{0}_part_{1} = Gather<axis=2>({0}_part, {2})", side, axis, which));
+    }
   }
 }
 
-/// Adds nodes that compute the weighted sum of the four pixels around each point, and returns its name.
-std::string add_weighted_corners(Replacement& result) {
+/// Adds nodes that compute the weighted sum of the pixels around each point, 4 in an image and 8 in a volume, and
+/// returns the name of the sum.
+std::string add_weighted_corners(Replacement& result, const ImageSize& image) {
   std::string sum;
-  for (const char* y : {"low", "high"}) {
-    for (const char* across : {"low", "high"}) {
-      const std::string corner = fmt::format("{}_{}", y, across);
-      result.line(fmt::format("at_{} = Add({}_row, {}_x)", corner, y, across));
-      result.line(fmt::format("found_{0} = GatherND<batch_dims=1>(pixels, at_{0})", corner));
-      result.line(fmt::format("weight_{} = Mul({}_part_y, {}_part_x)", corner, y, across));
-      result.line(fmt::format("weighted_{0} = Mul(found_{0}, weight_{0})", corner));
-      if (sum.empty()) {
-        sum = "weighted_" + corner;
-      } else {
-        result.line(fmt::format("sum_{0} = Add({1}, weighted_{0})", corner, sum));
-        sum = "sum_" + corner;
+  for (std::size_t corner = 0; corner < std::size_t{1} << image.axes(); ++corner) {
+    std::string at;
+    std::string weight;
+    for (std::size_t i = image.axes(); i-- > 0;) {
+      const std::string side = ((corner >> i) & 1U) == 0 ? "low" : "high";
+      const std::string place = fmt::format("{}_{}", side, i);
+      const std::string part = fmt::format("{}_part_{}", side, i);
+      if (!at.empty()) {
+        result.line(fmt::format("at_{}_{} = Add({}, {})", corner, i, at, place));
+        result.line(fmt::format("weight_{}_{} = Mul({}, {})", corner, i, weight, part));
       }
+      at = at.empty() ? place : fmt::format("at_{}_{}", corner, i);
+      weight = weight.empty() ? part : fmt::format("weight_{}_{}", corner, i);
     }
+    result.line(fmt::format("found_{} = GatherND<batch_dims=1>(pixels, {})", corner, at));
+    result.line(fmt::format("weighted_{0} = Mul(found_{0}, {1})", corner, weight));
+    if (!sum.empty()) result.line(fmt::format("sum_{0} = Add({1}, weighted_{0})", corner, sum));
+    sum = fmt::format("{}_{}", sum.empty() ? "weighted" : "sum", corner);
   }
   return sum;
 }
 
-}  // namespace
-
-std::optional<Replacement> sample_by_gather(Site& site) {
+std::optional<Replacement> sample(Site& site, std::size_t axes) {
   const onnx::Node& node = site.node();
   if (!is_bilinear(node)) {
     return site.no(
@@ -116,35 +134,57 @@ std::optional<Replacement> sample_by_gather(Site& site) {
   if (padding != "zeros" && padding != "border")
     return site.no(fmt::format("its padding_mode is {}; only zeros and border are supported", padding));
   const Shape* shape = site.shape(0);
-  if (shape != nullptr && shape->size() != 4) return site.no("its input is not a batch of images (rank 4)");
+  if (shape != nullptr && shape->size() != axes + 2) {
+    return site.no(axes == 2 ? "its input is not a batch of images (rank 4)"
+                             : "its input is not a batch of volumes (rank 5)");
+  }
   const auto image = site.sizes(0, 1);
   const auto grid = site.sizes(1, 1);
-  if (!image || !grid || image->size() != 3 || grid->size() != 3)
+  if (!image || !grid || image->size() != axes + 1 || grid->size() != axes + 1)
     return site.no_size("a size other than the batch is dynamic");
   if (!site.is_real(0) || !site.is_real(1)) return site.no_type(site.is_real(0) ? 1 : 0);
   const std::int64_t channels = (*image)[0];
-  const ImageSize image_size{(*image)[1], (*image)[2], padding == "zeros" ? 1 : 0};
-  const std::int64_t places = (*grid)[0] * (*grid)[1];
-  if (channels * image_size.height * image_size.width * places == 0)
-    return site.no("one of its tensors has no elements");
+  const ImageSize image_size{{image->rbegin(), image->rend() - 1}, padding == "zeros" ? 1 : 0};
+  const auto product = [](auto begin, auto end) {
+    return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
+  };
+  const std::int64_t places = product(grid->begin(), grid->end() - 1);
+  if (product(image->begin(), image->end()) * places == 0) return site.no("one of its tensors has no elements");
 
   Replacement result;
   add_corners(result, site, image_size, places);
   std::string x = result.in_f32("x0", site.type(0));
   if (image_size.frame != 0) {
-    result.line(fmt::format("framed = Pad({}, {})", x, result.ints("frames", {0, 0, 1, 1, 0, 0, 1, 1})));
+    std::vector<std::int64_t> frames;
+    for (int side = 0; side < 2; ++side) {
+      frames.insert(frames.end(), 2, 0);
+      frames.insert(frames.end(), axes, 1);
+    }
+    result.line(fmt::format("framed = Pad({}, {})", x, result.ints("frames", frames)));
     x = "framed";
   }
-  result.line(fmt::format("channels_last = Transpose<perm=[0, 2, 3, 1]>({})", x));
-  result.line(fmt::format("pixels = Reshape(channels_last, {})",
-                          result.ints("pixels_shape", {0, image_size.rows() * image_size.columns(), channels})));
-  const std::string sum = add_weighted_corners(result);
+  result.line(fmt::format("channels_last = Transpose<perm=[{}]>({})", axes == 2 ? "0, 2, 3, 1" : "0, 2, 3, 4, 1", x));
+  const std::int64_t pixels = image_size.step(axes);
+  result.line(fmt::format("pixels = Reshape(channels_last, {})", result.ints("pixels_shape", {0, pixels, channels})));
+  const std::string sum = add_weighted_corners(result, image_size);
   result.line(fmt::format("channels_first = Transpose<perm=[0, 2, 1]>({})", sum));
-  result.give(
-      "y0", site.type(0),
-      fmt::format("Reshape(channels_first, {})", result.ints("y_shape", {0, channels, (*grid)[0], (*grid)[1]})));
-  result.summary = fmt::format("GatherND of the 4 nearest pixels of {} points", places);
+  std::vector<std::int64_t> dims{0, channels};
+  dims.insert(dims.end(), grid->begin(), grid->end() - 1);
+  result.give("y0", site.type(0), fmt::format("Reshape(channels_first, {})", result.ints("y_shape", dims)));
+  if (axes == 3 && padding == "border") {
+    result.by_definition =
+        "by definition: the border continues outside of the volume; OpenVINO has no GridSample of volumes, and the "
+        "weights of ONNX Runtime are 0 for points far outside, so neither can verify this; the lowering is tested with "
+        "results of ONNX Runtime for points nearby";
+  }
+  result.summary = fmt::format("GatherND of the {} nearest pixels of {} points", std::size_t{1} << axes, places);
   return result;
 }
+
+}  // namespace
+
+std::optional<Replacement> sample_by_gather(Site& site) { return sample(site, 2); }
+
+std::optional<Replacement> sample_volumes_by_gather(Site& site) { return sample(site, 3); }
 
 }  // namespace graft::passes

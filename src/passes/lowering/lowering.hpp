@@ -302,6 +302,7 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_einsum(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_box_limit(Site& site);
 [[nodiscard]] std::optional<Replacement> sample_by_gather(Site& site);
+[[nodiscard]] std::optional<Replacement> sample_volumes_by_gather(Site& site);
 
 // Operators of ONNX Runtime.
 [[nodiscard]] std::optional<Replacement> lower_gelu(Site& site);

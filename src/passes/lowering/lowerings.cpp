@@ -1,5 +1,6 @@
 // Pass lower_to_native: writes nodes that TensorRT refuses with layers that it has, by the list of lowerings in this
-// file. Pass guard_grid_sample: does the same for nodes that TensorRT accepts and is reported to compute wrongly.
+// file. Pass guard_grid_sample: does the same for nodes that TensorRT accepts and is reported to compute wrongly. Pass
+// lower_volume_sampling: does the same for nodes that only older releases of TensorRT refuse.
 //
 //   DFT(x)                becomes   Reshape(MatMul(Reshape(x), matrix))
 //   GridSample(x, grid)   becomes   the weighted sum of four GatherND, where the guard is requested
@@ -312,6 +313,11 @@ constexpr std::array grid_sample_guards = {
              "images of fixed size (the batch may be dynamic)", sample_by_gather},
 };
 
+constexpr std::array volume_sampling = {
+    Lowering{"GridSample", "an input of rank 5", nullptr, "GatherND of the eight corners",
+             "linear sampling, volumes of fixed size (the batch may be dynamic)", sample_volumes_by_gather},
+};
+
 /// Returns the replacement as an ONNX function whose inputs are, in this order, the inputs of the node,
 /// `replacement.constants` and `replacement.reads`. Throws Error (internal) if the text of the nodes is invalid.
 std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, const Replacement& replacement) {
@@ -597,21 +603,38 @@ void lower_to_native(Rewriter& rewriter) {
   simplify_shapes(rewriter);
 }
 
-void guard_grid_sample(Rewriter& rewriter) {
+namespace {
+
+/// Applies lowerings to the GridSamples of one rank that a release of TensorRT refuses or computes wrongly.
+void replace_grid_samples(Rewriter& rewriter, std::size_t rank, std::span<const Lowering> lowerings, Reason reason) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
   Names rejected;
   ShapesOnDemand shapes(rewriter);
-  bool guarded = false;
+  bool has_replaced = false;
   for (onnx::Graph* graph : rewriter.graphs()) {
     for (onnx::Node* node : graph->nodes()) {
       if (!node->is("GridSample")) continue;
-      guarded = lower(rewriter, *node, shapes, rejected, grid_sample_guards, reason_of_guard) || guarded;
+      const onnx::Value* image = node->input(0);
+      if (image != nullptr && image->shape && image->shape->size() != rank) continue;
+      has_replaced = lower(rewriter, *node, shapes, rejected, lowerings, reason) || has_replaced;
     }
   }
-  if (!guarded) return;
+  if (!has_replaced) return;
   rewriter.end();
   onnx::infer_shapes(rewriter.model());
   fold_constants(rewriter);
+}
+
+std::string reason_of_volumes(const Lowering& lowering) {
+  return fmt::format("releases of TensorRT before 11.2 refuse {}", refused_form(lowering));
+}
+
+}  // namespace
+
+void guard_grid_sample(Rewriter& rewriter) { replace_grid_samples(rewriter, 4, grid_sample_guards, reason_of_guard); }
+
+void lower_volume_sampling(Rewriter& rewriter) {
+  replace_grid_samples(rewriter, 5, volume_sampling, reason_of_volumes);
 }
 
 }  // namespace graft::passes
