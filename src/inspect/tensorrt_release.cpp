@@ -196,10 +196,13 @@ bool has_multi_head_attention(const Release& release) {
 }
 
 std::vector<std::string> guards_for(const Release& release) {
-  std::vector<std::string> guards;
-  if (form_fact(release, "grid_sample_of_detr").runs == Answer::no) guards.emplace_back("guard_grid_sample");
-  if (form_fact(release, "grid_sample_rank_5").runs == Answer::no) guards.emplace_back("lower_volume_sampling");
-  return guards;
+  const bool is_wrong = form_fact(release, "grid_sample_of_detr").runs == Answer::no;
+  return is_wrong ? std::vector<std::string>{"guard_grid_sample"} : std::vector<std::string>();
+}
+
+std::vector<std::string> lowerings_for(const Release& release) {
+  const bool is_refused = form_fact(release, "grid_sample_rank_5").runs == Answer::no;
+  return is_refused ? std::vector<std::string>{"lower_volume_sampling"} : std::vector<std::string>();
 }
 
 bool has_word(std::string_view words, std::string_view word) {

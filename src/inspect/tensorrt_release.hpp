@@ -84,9 +84,11 @@ struct FormFact {
 /// layer.
 [[nodiscard]] bool has_multi_head_attention(const Release& release);
 
-/// Returns the names of the passes that rewrite nodes which a release computes wrongly, or refuses although newer
-/// releases run them.
+/// Returns the names of the passes that rewrite nodes which a release computes wrongly.
 [[nodiscard]] std::vector<std::string> guards_for(const Release& release);
+
+/// Returns the names of the passes that rewrite nodes which a release refuses, although newer releases run them.
+[[nodiscard]] std::vector<std::string> lowerings_for(const Release& release);
 
 /// Returns whether `words`, a list separated by spaces, contains `word`.
 [[nodiscard]] bool has_word(std::string_view words, std::string_view word);

@@ -166,7 +166,10 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   }
   inner.unroll = options.unroll;
   inner.quantized = options.quantized;
-  if (conversion.release) inner.guards = inspect::guards_for(*conversion.release);
+  if (conversion.release) {
+    inner.guards = inspect::guards_for(*conversion.release);
+    for (std::string& name : inspect::lowerings_for(*conversion.release)) inner.guards.push_back(std::move(name));
+  }
   inner.has_multi_head_attention = inspect::has_multi_head_attention(conversion.rules_release());
   inner.refusal_of_plugins_in_bodies = inspect::refusal_of_plugins_in_bodies(conversion.rules_release()).value_or("");
   inner.prove = options.prove;

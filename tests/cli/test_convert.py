@@ -324,6 +324,8 @@ def test_volumes_are_sampled_by_gather_where_a_release_cannot_sample_them(graft,
     }
     converted = tmp_path / "out.onnx"
     for release, gathers in (("tensorrt-11.1", 8), ("rtx-1.5", 8), ("tensorrt-11.2", 0), ("rtx-1.7", 0)):
+        (judged,) = graft("inspect", model, "--for", release, "--json", code=0).json["nodes"]
+        assert judged["verdict"] == ("lowered" if gathers else "native")
         graft("convert", model, "-o", converted, "--for", release, code=0)
         operators = [each.op_type for each in onnx.load(converted).graph.node]
         assert operators.count("GatherND") == gathers
