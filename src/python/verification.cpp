@@ -28,6 +28,7 @@ namespace nb = nanobind;
 using nb::literals::operator""_a;
 using report::ComparedOutput;
 using report::NoiseFloor;
+using report::OwnDefinition;
 using report::SelectionDifference;
 using report::Tolerance;
 using report::VerifyReport;
@@ -96,6 +97,9 @@ void add_verification(nb::module_& module) {
     return "<output '" + compared.reference.name + "': " + to_string(compared.verdict()) + ", " +
            std::to_string(compared.worst.mismatched) + " of " + std::to_string(compared.worst.count) + " outside>";
   });
+  nb::class_<OwnDefinition> definition(module, "OwnDefinition",
+                                       "An operator of a loaded library that computes nodes of the reference.");
+  add_fields(definition);
   nb::class_<VerifyReport> report(module, "VerifyReport", "The comparison of the outputs of two models.");
   add_fields(report);
   nb::class_<VerifyResult, VerifyReport> result(module, "VerifyResult", "The result of graft.verify.");

@@ -258,6 +258,7 @@ report::VerifyReport compare_outputs(const graft::onnx::Model& reference, const 
                    options.progress = [&](const std::string& /*what*/, std::size_t done, std::size_t total) {
                      work.report(fraction_of(done, total), fmt::format("run {} of {}", done, total));
                    };
+                   options.checks_definitions = true;
                    report = verify_models(engine, reference, candidate, options);
                    return report;
                  });

@@ -59,9 +59,12 @@ LayersResult verify_layers(const Model& reference, const Model& candidate, const
                    inner.progress = [&](const std::string& /*what*/, std::size_t done, std::size_t total) {
                      work.report_step("comparing outputs for other inputs", done, total);
                    };
+                   inner.checks_definitions = true;
                    const report::VerifyReport outputs = verify_models(engine, before, after, inner);
                    if (layers.seeds == 0) layers.seeds = graft::verify::usual_seeds;
                    if (!outputs.equal()) found = compare_layers(engine, before, after, layers);
+                   if (found.problems.empty()) found.problems = outputs.problems;
+                   found.own_definitions = outputs.own_definitions;
                    found.unreached = outputs.unreached;
                    found.large_integers = outputs.large_integers;
                    return found;

@@ -559,3 +559,65 @@ def test_verify_sees_where_a_kernel_in_f16_overflows_and_the_network_does_not(gr
     command = ["verify", model, converted, "--data", f"x={tmp_path / 'in.npz'}:x"]
     assert graft(*command).code == 0
     graft(*command, "--kernels", "own", code=1)
+
+
+def of_nobody(path):
+    """Saves a network with a node that ONNX Runtime does not know: only the library defines it."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "before"),
+        helper.make_node("FunctionUnderTest", ["a"], ["b"], "it", domain="acme"),
+        helper.make_node("Neg", ["b"], ["y"], "after"),
+    ]
+    return save(path, nodes, [("x", [2, 3])], [("y", [2, 3])], domains=["acme"])
+
+
+def comparisons(model, folder):
+    """Returns the commands that compare a network with the network that `convert` or `quantize` makes of it."""
+    converted = folder / "converted.onnx"
+    return {
+        "convert": ("convert", model, "-o", converted, "--for", "rtx-1.7"),
+        "quantize": ("quantize", model, "-o", folder / "f16.onnx", "--precision", "f16"),
+        "verify": ("verify", model, converted),
+        "layers": ("verify", model, converted, "--layers"),
+    }
+
+
+def test_a_comparison_says_which_nodes_only_a_library_defines(graft, tmp_path):
+    """Both networks compute the node with the library's function, so "the same" supposes that the function is right."""
+    model = of_nobody(tmp_path / "m.onnx")
+    condition = "the same, provided that libwrong_functions.so defines FunctionUnderTest correctly"
+    for name, command in comparisons(model, tmp_path).items():
+        answer = graft(*command, "--operators", WRONG, "--json", **SOFTSIGN, code=0)
+        told = " ".join(graft(*command, "--operators", WRONG, **SOFTSIGN, code=0).out.split())
+        assert (
+            "1 node (FunctionUnderTest) has no independent definition: both networks compute it as libwrong_functions.so"
+            in told
+        )
+        assert "its function and its CPU kernel compute the same; compare the results of `graft run`" in told, told
+        assert name == "layers" or condition in told, told
+        report = {"convert": "values", "quantize": "check"}.get(name)
+        (found,) = (answer.json[report] if report else answer.json)["own_definitions"]
+        wanted = {"operator": "FunctionUnderTest", "library": "libwrong_functions.so", "nodes": 1, "has_function": True}
+        assert found == wanted | {"nodes_compared": 1, "kernel": "the same", "note": ""}, name
+
+
+def test_a_comparison_fails_if_function_and_kernel_differ(graft, tmp_path):
+    """The kernel computes Softsign, and the function Tanh: ONNX Runtime runs only the function, in both networks."""
+    model = of_nobody(tmp_path / "m.onnx")
+    wrong = {"env": {"GRAFT_TEST_FUNCTION": "y = Tanh(x)"}}
+    for name, command in comparisons(model, tmp_path).items():
+        answer = graft(*command, "--operators", WRONG, **wrong)
+        assert answer.code == 1, (name, answer)
+        told = " ".join((answer.out + answer.err).split())
+        assert (
+            "the function of FunctionUnderTest in libwrong_functions.so and its CPU kernel differ at node 'it'" in told
+        )
+        assert "the same, provided" not in told
+
+
+def test_a_definition_in_the_file_is_not_counted(graft, tmp_path):
+    """The converted file has the function, which ONNX Runtime runs without the library."""
+    converted = tmp_path / "converted.onnx"
+    graft("convert", of_nobody(tmp_path / "m.onnx"), "-o", converted, "--operators", WRONG, **SOFTSIGN, code=0)
+    answer = graft("verify", converted, converted, "--operators", WRONG, "--json", **SOFTSIGN, code=0)
+    assert answer.json["own_definitions"] == []

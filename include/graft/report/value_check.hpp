@@ -36,6 +36,9 @@ struct ValueCheck {
   [[nodiscard]] std::vector<std::string> left_out() const {
     return report ? report->left_out : std::vector<std::string>();
   }
+  [[nodiscard]] std::vector<OwnDefinition> own_definitions() const {
+    return report ? report->own_definitions : std::vector<OwnDefinition>();
+  }
   [[nodiscard]] std::size_t runs() const { return report ? report->runs : 0; }
 
   static constexpr auto fields() {
@@ -48,6 +51,9 @@ struct ValueCheck {
               "it; mostly "
               "empty."),
         field("runs", &ValueCheck::runs, "The number of runs of both models."),
+        field("own_definitions", &ValueCheck::own_definitions,
+              "The operators of loaded libraries that compute nodes of the given model. Both models compute these "
+              "nodes with the library's definition, so the verdict supposes that the definition is right."),
         field("command", &ValueCheck::command,
               "The command that repeats the comparison; empty if no command does, for example for a folder of data."),
     };

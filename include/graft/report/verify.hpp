@@ -144,6 +144,39 @@ struct ComparedOutput {
   [[nodiscard]] std::int64_t same_top() const { return figures.same_top; }
 };
 
+/// An operator of a loaded library that computes nodes of the reference. No engine has the operator, so both models
+/// compute these nodes with the library's own definition, and the comparison does not show whether it is right.
+struct OwnDefinition {
+  std::string op;
+  std::string library = {};
+  std::size_t nodes = 0;
+  bool has_function = false;  ///< Whether the function computes the nodes; otherwise the CPU kernel does.
+  std::size_t nodes_compared = 0;
+  /// The comparison of the function with the CPU kernel: the two are written separately, so an error in one of them is
+  /// found.
+  Verdict kernel = Verdict::nothing_compared;
+  std::string note = {};
+
+  [[nodiscard]] std::string kernel_text() const { return model_verdict_text(kernel); }
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("operator", &OwnDefinition::op, "The name of the operator."),
+        field("library", &OwnDefinition::library, "The file name of the library that has the operator."),
+        field("nodes", &OwnDefinition::nodes, "The number of nodes of the reference that the operator computes."),
+        field("has_function", &OwnDefinition::has_function,
+              "Whether the operator's ONNX function computes the nodes; otherwise its CPU kernel does."),
+        field("nodes_compared", &OwnDefinition::nodes_compared,
+              "The number of nodes at which the function was compared with the CPU kernel."),
+        field("kernel", &OwnDefinition::kernel_text,
+              "Whether the function and the CPU kernel compute 'the same' or 'not the same'; 'not compared' if they "
+              "were not run."),
+        field("note", &OwnDefinition::note,
+              "The first node at which function and kernel differ, or why they were not compared; mostly empty."),
+    };
+  }
+};
+
 /// The two models of a comparison, their inputs, and the CPU engines that ran them.
 struct ComparedModels {
   std::string reference_file;
@@ -166,6 +199,7 @@ struct ComparedModels {
   std::vector<std::string> left_out = {};
   bool is_quantized_candidate = false;  ///< Whether the candidate is quantized and the reference is not.
   std::vector<std::string> without_own_kernels = {};
+  std::vector<OwnDefinition> own_definitions = {};
 
   [[nodiscard]] std::string dispute_text() const { return dispute ? dispute->text() : std::string(); }
 
@@ -220,6 +254,9 @@ struct ComparedModels {
         field("without_own_kernels", &ComparedModels::without_own_kernels,
               "With own kernels: ONNX operators of the candidate that were not computed by Graft's kernels, which "
               "TensorRT-RTX runs as plugins."),
+        field("own_definitions", &ComparedModels::own_definitions,
+              "The operators of loaded libraries that compute nodes of the reference. Both models compute these nodes "
+              "with the library's definition, so the verdict supposes that the definition is right."),
     };
   }
 };

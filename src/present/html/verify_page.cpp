@@ -241,13 +241,13 @@ std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report) {
 html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict) {
   html::Report page = new_model_report("verify", models.candidate_file);
   page.summary.push_back({"reference", models.reference_file});
-  const std::string result =
-      fmt::format("{} on {}", report::model_verdict_text(verdict), count_text(models.runs, "run"));
+  const std::string result = fmt::format("{} on {}", verdict_text(models, verdict), count_text(models.runs, "run"));
   page.summary.push_back({"result", result});
   page.verdict = fmt::format("The networks are {}.", result);
   for (const std::string& input : models.inputs) page.summary.push_back({"input", input});
   if (!models.ran_in.empty()) page.summary.push_back({"CPU engine", models.ran_in});
   for (const std::string& line : models.left_out) page.summary.push_back({"CPU engine", line});
+  for (const std::string& line : definition_lines(models)) page.summary.push_back({"definition", line});
   return page;
 }
 

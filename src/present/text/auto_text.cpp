@@ -36,8 +36,11 @@ std::string convert_found(const report::ConvertReport& report, bool is_good) {
 
 std::string verify_found(const report::VerifyReport& report, bool is_good) {
   if (!is_good) return missed_check_text({.report = report}, "the network");
-  return fmt::format("{}: {} on {}, computed by {}", report.verdict_text(), count_text(report.runs, "run"),
-                     report.has_data ? "the given data" : "synthetic inputs", report.ran_in);
+  std::string text = fmt::format("{}: {} on {}, computed by {}", verdict_text(report, report.verdict()),
+                                 count_text(report.runs, "run"),
+                                 report.has_data ? "the given data" : "synthetic inputs", report.ran_in);
+  for (const std::string& line : definition_lines(report)) text += "\n" + line;
+  return text;
 }
 
 std::string build_found(const report::BuildReport& report) {

@@ -290,13 +290,41 @@ std::string problems_title(const std::vector<report::NodeSupport>& nodes, report
   }
 }
 
+namespace {
+
+/// Returns how the built engine runs Graft's operators and those of libraries: "; Snake runs as a plugin, LRN as its
+/// function". Returns an empty string if the network has none.
+std::string operators_in_engine(const std::vector<report::NodeSupport>& nodes) {
+  std::set<std::string> plugins;
+  std::set<std::string> functions;
+  for (const report::NodeSupport& node : nodes) {
+    if (node.support == report::Support::plugin) plugins.insert(node.node.op);
+    if (node.support == report::Support::native && node.node.domain == "graft") functions.insert(node.node.op);
+  }
+  std::vector<std::string> clauses;
+  if (!plugins.empty()) {
+    clauses.push_back(fmt::format("{} {} plugin{}", fmt::join(plugins, ", "),
+                                  plugins.size() == 1 ? "runs as a" : "run as", plugins.size() == 1 ? "" : "s"));
+  }
+  if (!functions.empty()) {
+    clauses.push_back(fmt::format("{} {} function{}", fmt::join(functions, ", "),
+                                  functions.size() == 1 ? "runs as its" : "run as their",
+                                  functions.size() == 1 ? "" : "s"));
+  }
+  return clauses.empty() ? "" : fmt::format("; {}", fmt::join(clauses, ", "));
+}
+
+}  // namespace
+
 std::string check_text(const report::ConvertReport& report) {
   if (!report.check) {
     return fmt::format("not checked with TensorRT but judged by Graft's rules: {}", report.not_checked);
   }
   const report::ProbeSummary& check = *report.check;
   const std::string who = check.tensorrt.title();
-  if (check.built) return fmt::format("{} builds the result{}", who, built_shapes_text(check));
+  if (check.built) {
+    return fmt::format("{} builds the result{}{}", who, built_shapes_text(check), operators_in_engine(report.nodes));
+  }
   if (!check.not_built.empty()) {
     return fmt::format("{} parses the result, and did not build it: {}", who, check.not_built);
   }
@@ -311,9 +339,12 @@ std::string values_text(const report::ConvertReport& report) {
     return fmt::format("the values were not compared with those of {}: {}", given, report.values_not_compared);
   }
   if (!values.report || values.report->dispute) return missed_check_text(values, given);
-  std::string text = fmt::format("the result and {} are {}: {}, computed by {}", given, values.report->verdict_text(),
+  std::string text = fmt::format("the result and {} are {}: {}, computed by {}", given,
+                                 verdict_text(*values.report, values.report->verdict()),
                                  count_text(values.report->runs, "run"), values.report->ran_in);
   for (const std::string& line : values.report->left_out) text += "\n" + line;
+  for (const std::string& problem : values.report->problems) text += "\n" + problem;
+  for (const std::string& line : definition_lines(*values.report)) text += "\n" + line;
   return text;
 }
 

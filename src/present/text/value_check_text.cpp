@@ -49,10 +49,11 @@ Listing check_text(const report::ValueCheck& check, const std::string& verify) {
   if (!check.report) return text;
   text.add("");
   text.add({"Check: ",
-            {check.report->verdict_text(), verdict_cell(check.report->verdict()).color},
+            {verdict_text(*check.report, check.report->verdict()), verdict_cell(check.report->verdict()).color},
             fmt::format(", {}, computed by {}{}", count_text(check.report->runs, "run"), check.report->ran_in,
                         allowed_by(check))});
   for (const std::string& line : check.report->left_out) text.add(line, Color::caution);
+  for (const std::string& line : definition_lines(*check.report)) text.add(line, Color::caution);
   if (!verify.empty()) text.add(fmt::format("next  {}", verify));
   return text;
 }

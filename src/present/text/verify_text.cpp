@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/comparison_text.hpp"
 #include "present/text/quantize_text.hpp"
@@ -51,6 +52,50 @@ Cell verdict_cell(report::Verdict verdict) {
   return {report::tensor_verdict_text(verdict), color};
 }
 
+std::string verdict_text(const report::ComparedModels& models, report::Verdict verdict) {
+  std::string text = report::model_verdict_text(verdict);
+  if (verdict != report::Verdict::same || models.own_definitions.empty()) return text;
+  std::map<std::string, std::vector<std::string>> operators;
+  for (const report::OwnDefinition& definition : models.own_definitions) {
+    operators[definition.library].push_back(definition.op);
+  }
+  std::vector<std::string> clauses;
+  for (const auto& [library, names] : operators) {
+    clauses.push_back(fmt::format("{} defines {} correctly", library, fmt::join(names, ", ")));
+  }
+  return fmt::format("{}, provided that {}", text, fmt::join(clauses, " and "));
+}
+
+std::vector<std::string> definition_lines(const report::ComparedModels& models) {
+  std::vector<std::string> lines;
+  for (const report::OwnDefinition& definition : models.own_definitions) {
+    const bool is_one = definition.nodes == 1;
+    std::string line = fmt::format("{} ({}) {} no independent definition: both networks compute {} as {} defines {}",
+                                   count_text(definition.nodes, "node"), definition.op, is_one ? "has" : "have",
+                                   is_one ? "it" : "them", definition.library, is_one ? "it" : "them");
+    const std::string at = definition.nodes_compared == definition.nodes
+                               ? ""
+                               : fmt::format(" at {} of the nodes", definition.nodes_compared);
+    if (definition.kernel == report::Verdict::same) {
+      line += fmt::format(
+          "; its function and its CPU kernel compute the same{}; compare the results of `graft run` with those of the "
+          "original framework to check both",
+          at);
+    } else if (definition.kernel == report::Verdict::different) {
+      line += "; its function and its CPU kernel compute different results";
+    } else if (definition.has_function) {
+      line += fmt::format(
+          "; its function and its CPU kernel were not compared{}{}; `graft verify ... --kernels own` compares them",
+          definition.note.empty() ? "" : ": ", definition.note);
+    } else {
+      line +=
+          ", with its CPU kernel; compare the results of `graft run` with those of the original framework to check it";
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 Listing inputs_text(const report::ComparedModels& models) {
   Listing text;
   text.add(fmt::format("reference {}, candidate {}{}{}", models.reference_file, models.candidate_file,
@@ -69,6 +114,7 @@ Listing inputs_text(const report::ComparedModels& models) {
   }
   if (!models.why_sizes.empty()) text.add(models.why_sizes, Color::faint);
   for (const std::string& line : models.left_out) text.add(line, Color::caution);
+  for (const std::string& line : definition_lines(models)) text.add(line, Color::caution);
   return text;
 }
 
@@ -84,7 +130,7 @@ Listing dispute_text(const report::Dispute& dispute) {
 Listing verify_text(const report::VerifyReport& report, bool verbose) {
   if (report.dispute) return dispute_text(*report.dispute);
   Listing text;
-  text.add({{report.verdict_text(), verdict_cell(report.verdict()).color},
+  text.add({{verdict_text(report, report.verdict()), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
                         report.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
   text.append(inputs_text(report));

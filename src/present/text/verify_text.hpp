@@ -14,8 +14,15 @@ namespace graft::present {
 /// Returns the verdict on one tensor in its color: "same", "differs", "nothing compared" or "disputed".
 [[nodiscard]] Cell verdict_cell(report::Verdict verdict);
 
+/// Returns the verdict on two models. The verdict "the same" supposes that the libraries define their operators
+/// correctly, if they compute nodes of the reference: "the same, provided that libmy_ops.so defines Snake correctly".
+[[nodiscard]] std::string verdict_text(const report::ComparedModels& models, report::Verdict verdict);
+/// Returns a line for each operator of a library that computes nodes of the reference: "1 node (Snake) has no
+/// independent definition: ...".
+[[nodiscard]] std::vector<std::string> definition_lines(const report::ComparedModels& models);
+
 /// Returns the files, the CPU engines that ran them and those that did not, and the ranges, integers and unusual sizes
-/// of synthetic inputs.
+/// of synthetic inputs, and the operators that only a library defines.
 [[nodiscard]] Listing inputs_text(const report::ComparedModels& models);
 
 /// Returns the message that two CPU engines disagree on a model, so that no verdict is given.

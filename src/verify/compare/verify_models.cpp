@@ -15,6 +15,7 @@
 #include "onnx/schema.hpp"
 #include "verify/compare/choices.hpp"
 #include "verify/compare/ends.hpp"
+#include "verify/compare/own_definitions.hpp"
 #include "verify/compare/rearrangement.hpp"
 #include "verify/compare/run_records.hpp"
 #include "verify/inputs/random_values.hpp"
@@ -121,6 +122,7 @@ class Verification {
     const auto inputs_of = [&](std::size_t run) {
       return options_.has_data() ? options_.inputs_of(run) : synthetic_inputs_.at(run);
     };
+    check_definitions(inputs_of);
     if (options_.finds_beyond_rounding && report_.verdict() == Verdict::same) {
       find_beyond_rounding(reference_options_, inputs_of);
     }
@@ -159,6 +161,7 @@ class Verification {
   /// then complete.
   bool begin() {
     report_.ranges = options_.ranges;
+    if (options_.checks_definitions) report_.own_definitions = find_own_definitions(reference_);
     inputs_ = pair_io(fed_inputs(reference_), fed_inputs(candidate_), "input", report_.problems);
     pairs_ = pair_io(all_outputs(reference_), all_outputs(candidate_), "output", report_.problems);
     const bool inputs_agree = check_inputs();
@@ -212,7 +215,9 @@ class Verification {
       expected = compiled_reference_->run(inputs);
     } else {
       run_made_up(*compiled_reference_, run, inputs, expected);
-      if (options_.finds_unreached || options_.finds_beyond_rounding) synthetic_inputs_.push_back(inputs);
+      const bool is_kept =
+          options_.finds_unreached || options_.finds_beyond_rounding || !report_.own_definitions.empty();
+      if (is_kept) synthetic_inputs_.push_back(inputs);
     }
     if (run == 0 && !options_.parts) describe_inputs(inputs);
     return compare_outputs(inputs, expected, compiled_candidate_->run(renamed(inputs)), true);
@@ -308,6 +313,17 @@ class Verification {
         const double times = output->worst.max_absolute / floor.largest();
         if (times > NoiseFloor::factor) output->beyond_rounding = times;
       }
+    }
+  }
+
+  /// Compares the function and the kernel of each operator in ComparedModels::own_definitions.
+  void check_definitions(const std::function<runtime::TensorMap(std::size_t run)>& inputs_of) {
+    if (report_.own_definitions.empty() || report_.runs == 0) return;
+    compare_with_kernels(engine_.unchecked(), reference_, reference_options_, inputs_of(0), report_.own_definitions);
+    for (const report::OwnDefinition& definition : report_.own_definitions) {
+      if (definition.kernel != Verdict::different) continue;
+      report_.problems.push_back(fmt::format("the function of {} in {} and its CPU kernel differ at {}", definition.op,
+                                             definition.library, definition.note));
     }
   }
 
@@ -544,7 +560,8 @@ class Verification {
   /// The reference with noise in the second engine, which confirms noise floors; empty if there is no second engine.
   std::optional<NoisyModel> second_noisy_;
   MadeUpInputs made_up_;
-  /// The synthetic inputs of each run, which find_unreached and find_beyond_rounding use again; otherwise empty.
+  /// The synthetic inputs of each run, which find_unreached, find_beyond_rounding and check_definitions use again;
+  /// otherwise empty.
   std::vector<runtime::TensorMap> synthetic_inputs_;
   VerifyReport report_;
 };

@@ -77,6 +77,9 @@ struct VerifyOptions {
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
   bool finds_beyond_rounding = false;
+  /// Whether to fill ComparedModels::own_definitions and to compare functions with kernels, for which the reference and
+  /// single nodes run again. If they differ, the verdict is `different`.
+  bool checks_definitions = false;
   /// The maximum total size, in bytes, of the tensors that compare_layers holds in memory at once. The models run once
   /// for each group of tensors of this size.
   std::int64_t memory = std::int64_t{1} << 30;
