@@ -111,7 +111,7 @@ foreach(folder ops kernels operator_library adapters/tensorrt)
   if(EXISTS "${PROJECT_SOURCE_DIR}/src/${folder}")
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/src/${folder}/" DESTINATION "${GRAFT_INSTALL_SOURCE_DIR}/${folder}" COMPONENT package
             FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "exports.*" PATTERN "stand_ins.*"
-                           PATTERN "operator_case.cpp" PATTERN "random_cases.cpp" PATTERN "timings_exports.cpp" PATTERN "case_tests*" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
+                           PATTERN "operator_case.cpp" PATTERN "random_cases.cpp" PATTERN "timings_exports.cpp" PATTERN "case_tests*" PATTERN "written_cases.cpp" PATTERN "ops.inc" PATTERN "*_peer.py" PATTERN "fusion" EXCLUDE)
   endif()
 endforeach()
 

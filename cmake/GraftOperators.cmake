@@ -409,7 +409,8 @@ function(graft_add_operator_tests library)
   else()
     set(gpu case_tests_no_gpu.cpp)
   endif()
-  add_executable(${library}_cases "${cases}" "${root}/operator_library/case_tests.cpp" "${root}/operator_library/${gpu}")
+  add_executable(${library}_cases "${cases}" "${root}/operator_library/case_tests.cpp"
+                 "${root}/operator_library/written_cases.cpp" "${root}/operator_library/${gpu}")
   target_link_libraries(${library}_cases PRIVATE ${library}_operators graft::registry)
   # The static runtimes allow to copy the program to a machine with a GPU.
   target_link_options(${library}_cases PRIVATE -static-libstdc++ -static-libgcc)
@@ -424,7 +425,8 @@ function(graft_add_operator_tests library)
   if(ARG_COMMANDS)
     graft_choose_python(python)
     get_filename_component(script "${ARG_COMMANDS}" ABSOLUTE)
-    set(environment "GRAFT_BIN=${GRAFT_PROGRAM}" "LIBRARY=$<TARGET_FILE:${library}>" "HAS_PLUGINS=$<BOOL:${GRAFT_WITH_CUDA}>")
+    set(environment "GRAFT_BIN=${GRAFT_PROGRAM}" "LIBRARY=$<TARGET_FILE:${library}>"
+        "CASES=$<TARGET_FILE:${library}_cases>" "HAS_PLUGINS=$<BOOL:${GRAFT_WITH_CUDA}>")
     add_test(NAME ${library}_commands COMMAND "${python}" "${script}")
     set_tests_properties(${library}_commands PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT "${environment}")
     list(JOIN environment "\" \"" environment)
@@ -440,9 +442,10 @@ function(graft_add_operator_tests library)
                         "if(NOT EXISTS \"$<TARGET_FILE:${library}_cases>\" OR NOT EXISTS \"$<TARGET_FILE:${library}>\")\n"
                         "  message(\"${library} is not built, or its build has failed, so that its tests fail\\nBuild it: cmake --build ${CMAKE_BINARY_DIR}\")\n"
                         "else()\n")
+  # ctest prints what `message` writes to stderr; a process writes to stdout, where the results of the tests are.
   foreach(program test IN ZIP_LISTS programs tests)
-    string(APPEND content "  execute_process(COMMAND ${program} untested OUTPUT_VARIABLE untested)\n"
-                          "  if(untested)\n    message(\"${test} \${untested}\")\n  endif()\n")
+    string(APPEND content "  execute_process(COMMAND ${program} untested OUTPUT_VARIABLE untested OUTPUT_STRIP_TRAILING_WHITESPACE)\n"
+                          "  if(untested)\n    execute_process(COMMAND \"${CMAKE_COMMAND}\" -E echo \"${test} \${untested}\")\n  endif()\n")
   endforeach()
   file(GENERATE OUTPUT "${note}" CONTENT "${content}endif()\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${note}")

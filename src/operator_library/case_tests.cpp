@@ -1,10 +1,11 @@
-// Tests the operators of a library by their cases: LIBRARY_cases [cpu|gpu|untested]. graft_add_operator_tests compiles
-// this file together with the library's operators.
+// Tests the operators of a library by their cases: LIBRARY_cases [cpu|gpu|untested|write FOLDER].
+// graft_add_operator_tests compiles this file together with the library's operators.
 //
 // cpu: checks that cases marked as refused are refused, and that the reference kernel computes the same in every type
 // as in f32. gpu: compares every CUDA kernel that supports a case with the reference kernel; exits with 77, which ctest
 // reports as skipped, if there is no GPU or the build has no CUDA. Without an argument, both. untested: prints why the
-// GPU tests would be skipped, and runs nothing.
+// GPU tests would be skipped, and runs nothing. write: writes cases with the results of the reference kernel, with
+// which the project's Python test compares the operators' functions (operator_library/written_cases.hpp).
 #include "operator_library/case_tests.hpp"
 
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "graft/operator/registry.hpp"
+#include "operator_library/written_cases.hpp"
 #include "ops/operator_case.hpp"
 
 namespace {
@@ -78,8 +80,12 @@ struct Tally {
 int main(int argc, char** argv) try {
   const std::span<char* const> arguments(argv, static_cast<std::size_t>(argc));
   const std::string_view only = arguments.size() > 1 ? arguments[1] : "";
+  if (only == "write" && arguments.size() == 3) {
+    graft::operator_library::write_cases(arguments[2]);
+    return 0;
+  }
   if (arguments.size() > 2 || !(only.empty() || only == "cpu" || only == "gpu" || only == "untested")) {
-    std::printf("usage: %s [cpu|gpu|untested]\n", arguments[0]);
+    std::printf("usage: %s [cpu|gpu|untested|write FOLDER]\n", arguments[0]);
     return 2;
   }
   const std::string untested = only == "cpu" ? "" : graft::operator_library::why_no_gpu(arguments[0]);

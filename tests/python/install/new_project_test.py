@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from conftest import ENVIRONMENT
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 SOURCE = Path(__file__).with_name("own_operators.cpp")
 
@@ -77,7 +77,7 @@ def test_it_passes_its_own_tests(prefix: Path, project: Path) -> None:
     assert tested and int(tested[1]) > 30, told
     assert f"{project.name}_cases_gpu will be skipped: this build is without CUDA, so it has no CUDA kernels" in told
     assert f"{project.name}_cases_gpu (Skipped)" in told
-    assert "Ran 7 tests" in told
+    assert "Ran 8 tests" in told
 
 
 @pytest.mark.parametrize("project", ["reduction"], indirect=True)
@@ -281,7 +281,7 @@ def test_a_second_operator_is_tested_as_the_first(prefix: Path, with_second: Pat
     passes(prefix, with_second, "cmake", "--build", "build")
     told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
     assert "100% tests passed, 0 tests failed out of 3" in told
-    assert "Ran 13 tests" in told
+    assert "Ran 15 tests" in told
     folder = with_second / "second_one"
     wrong = seen(prefix, with_second, folder / "second_one.hpp", "Sigmoid(steep)", "Tanh(steep)")
     assert (
@@ -295,8 +295,8 @@ def test_a_second_operator_is_tested_as_the_first(prefix: Path, with_second: Pat
     network = folder / "second_one_network.py"
     network.unlink()
     told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
-    assert "my_two_inputs_commands tests neither function nor fusion of SecondOne: there is no " in told
-    assert "Ran 7 tests" in told
+    assert "my_two_inputs_commands tests neither expected results nor a fusion of SecondOne: there is no " in told
+    assert "Ran 9 tests" in told  # the function of SecondOne is compared with its kernel
     network.write_text((with_second / "gated_tanh" / "gated_tanh_network.py").read_text())
     done = run(prefix, with_second, "ctest", "--test-dir", "build", "--output-on-failure")
     assert done.returncode != 0
@@ -355,14 +355,14 @@ def test_an_operator_of_a_node_is_compiled_and_waits_for_its_kernel(prefix: Path
     }
     for (std::int64_t i = 0; i < problem.inputs[0].extents.element_count(); ++i) {
       y[i] = graft::ops::store<Element>(
-          op.alpha * graft::ops::load(x1[i], 1) + (1 - op.alpha) * graft::ops::load(x2[i], 1), 1);
+          op.alpha * graft::ops::load(left[i], 1) + (1 - op.alpha) * graft::ops::load(right[i], 1), 1);
     }
     return {};
 """
     kernel.write_text(text.replace(stub[0], written))
     passes(prefix, with_blend, "cmake", "--build", "build")
     told = passes(prefix, with_blend, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
-    assert "my_two_inputs_commands tests neither function nor fusion of Blend" in told
+    assert "my_two_inputs_commands compares no function of Blend: the definition has none" in told
 
     # The node of the domain acme is the library's operator.
     left, right = np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.full((2, 3), 8, np.float32)
@@ -372,6 +372,65 @@ def test_an_operator_of_a_node_is_compiled_and_waits_for_its_kernel(prefix: Path
     passes(prefix, with_blend.parent, *command)
     with np.load(with_blend.parent / "out.npz") as out:
         np.testing.assert_allclose(out["y"], 0.75 * left + 0.25 * right, rtol=1e-6)
+
+
+@pytest.fixture
+def with_wave(prefix: Path, project: Path) -> Iterator[Path]:
+    """Adds the operator of an elementwise node of an unknown domain, whose output has no type in the model."""
+    operators = (project / f"{project.name}.inc").read_text()
+    nodes = [
+        helper.make_node("Abs", ["x"], ["h"]),
+        helper.make_node("Wave", ["h", "alpha"], ["s"], name="wave", domain="acme", epsilon=0.5),
+        helper.make_node("Neg", ["s"], ["out"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "out")]
+    alpha = numpy_helper.from_array(np.array([0.5, 1, 1.5, 2], np.float32), "alpha")
+    graph = helper.make_graph(nodes, "network", ports[:1], ports[1:], [alpha])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(project.parent / "wave.onnx"))
+    passes(prefix, project.parent, "graft", "new", project.name, "--from", "wave.onnx", "--node", "wave")
+    yield project
+    (project / f"{project.name}.inc").write_text(operators)
+    shutil.rmtree(project / "wave")
+
+
+@pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
+def test_a_formula_is_written_once_and_a_wrong_function_fails(prefix: Path, with_wave: Path) -> None:
+    """The formula is in the definition alone; the function, written with Cos instead of Sin, disagrees with it."""
+    definition = with_wave / "wave" / "wave.hpp"
+    text = definition.read_text()
+    assert "GRAFT_HOST_DEVICE T apply(T h, T alpha) const {" in text
+    text = text.replace("has_formula = false", "has_formula = true")
+    text = text.replace(
+        "static_cast<void>(alpha);\n    return h;", "using std::sin;\n    return h + sin(alpha * h) + T(epsilon);"
+    )
+    wrong = """  static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {
+    return graft::Function{name, "h32 = Cast<to=f32>(h)\\nalpha32 = Cast<to=f32>(alpha)\\nangle = Mul(alpha32, h32)\\n"
+                                 "wave = Cos(angle)\\nsum = Add(h32, wave)\\nepsilon = Constant<value_float=@epsilon>()\\n"
+                                 "s32 = Add(sum, epsilon)\\ns = CastLike(s32, h)"};
+  }
+};
+
+graft::Status run("""
+    definition.write_text(text.replace("};\n\ngraft::Status run(", wrong))
+    passes(prefix, with_wave, "cmake", "--build", "build")
+    done = run(prefix, with_wave, "ctest", "--test-dir", "build", "--output-on-failure")
+    assert done.returncode != 0 and "2 tests passed" not in done.stdout
+    assert "`function` of Wave and its reference kernel compute different results" in done.stdout
+    assert "my_two_inputs_commands tests neither expected results nor a fusion of Wave" in done.stdout  # not on stderr
+
+    # The commands compare the function with the kernel too.
+    library = ("--operators", with_wave / "build" / f"lib{with_wave.name}.so")
+    convert = ("graft", "convert", "wave.onnx", "-o", "wave.graft.onnx", "--no-check", *library)
+    assert run(prefix, with_wave.parent, *convert).returncode == 0
+    found = run(prefix, with_wave.parent, "graft", "verify", "wave.onnx", "wave.graft.onnx", *library)
+    assert found.returncode == 1 and "the function of Wave in" in found.stdout, found.stdout
+
+    definition.write_text(definition.read_text().replace("Cos(angle)", "Sin(angle)"))
+    passes(prefix, with_wave, "cmake", "--build", "build")
+    passes(prefix, with_wave, "ctest", "--test-dir", "build", "--output-on-failure")
+    found = run(prefix, with_wave.parent, "graft", "convert", "wave.onnx", "-o", "wave.graft.onnx", *library)
+    assert f"provided that lib{with_wave.name}.so defines Wave correctly" in found.stdout, found.stdout
 
 
 @pytest.mark.parametrize("project", ["two_inputs"], indirect=True)
@@ -420,7 +479,7 @@ def test_an_operator_whose_line_is_a_comment_is_left_out(prefix: Path, with_seco
     passes(prefix, with_second, "cmake", "--build", "build")
     told = passes(prefix, with_second, "sh", "-c", "ctest --test-dir build --verbose 2>&1")
     assert "my_two_inputs_commands tests nothing of second_one: its line in my_two_inputs.inc is a comment" in told
-    assert "Ran 7 tests" in told
+    assert "Ran 8 tests" in told
     # Without a line, the network belongs to no operator, which may be a mistake.
     operators.write_text(text.replace(line, ""))
     done = run(prefix, with_second, "cmake", "--build", "build")

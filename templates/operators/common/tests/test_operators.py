@@ -1,5 +1,6 @@
 # Tests the library in graft's commands: each operator computes the same as its network, is found in it, and is built.
-"""Tests each operator of the library that has a network next to its definition: <operator>/<operator>_network.py.
+"""Tests the operators of the library: the function of each operator against its reference kernel, on the cases in
+<operator>/<operator>_cases.hpp, and more where the operator has a network: <operator>/<operator>_network.py.
 
 `test_operators.py untested` prints which operators these tests leave out, and why.
 """
@@ -19,6 +20,7 @@ sys.dont_write_bytecode = True  # writes no __pycache__ into the operators' fold
 PROJECT = Path(__file__).resolve().parent.parent
 GRAFT = os.environ.get("GRAFT_BIN")
 LIBRARY = os.environ.get("LIBRARY")
+CASES = os.environ.get("CASES")
 ONLY_WHAT_IS_UNTESTED = sys.argv[1:] == ["untested"]
 SKIPPED = 77
 
@@ -41,12 +43,13 @@ except ImportError as error:
 
 
 def operators():
-    """Returns the names of the library's operators."""
+    """Returns the library's operators by name, as `graft ops` describes them."""
     command = [GRAFT, "ops", "--operators", LIBRARY, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return sorted(each["name"] for each in json.loads(done.stdout)["operators"] if each["library"] is not None)
+    found = [each for each in json.loads(done.stdout)["operators"] if each["library"] is not None]
+    return {each["name"]: each for each in sorted(found, key=lambda each: each["name"])}
 
 
 def left_out():
@@ -81,6 +84,8 @@ OPERATORS = operators()
 LEFT_OUT = left_out()
 NETWORKS = networks()
 WITHOUT_NETWORK = [name for name in OPERATORS if name not in NETWORKS]
+WITH_FUNCTION = [name for name, each in OPERATORS.items() if each["functions"]]
+WITHOUT_FUNCTION = [name for name in OPERATORS if name not in WITH_FUNCTION]
 
 
 class Library(unittest.TestCase):
@@ -91,6 +96,105 @@ class Library(unittest.TestCase):
                     f"{place} has a node {name}, which is no operator of my_ops.inc: write the operator's name in the "
                     "network, or its line in my_ops.inc, as a comment to leave the operator out"
                 )
+
+
+@functools.cache
+def written_cases():
+    """Returns the folder with the cases of all operators and the results of their reference kernels, and the list."""
+    folder = tempfile.TemporaryDirectory()
+    unittest.addModuleCleanup(folder.cleanup)
+    subprocess.run([CASES, "write", folder.name], check=True)
+    return Path(folder.name), json.loads((Path(folder.name) / "manifest.json").read_text())["cases"]
+
+
+# The types in NumPy, which has no bf16: a function usually has the same lines for f16 and bf16.
+DTYPES = {"f32": "f4", "f16": "f2", "i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8", "bool": "?"}
+# The allowed difference in steps of the type: a function computes in f32, in another order than the kernel.
+STEPS = {"f32": 64, "f16": 1}
+
+
+def read_tensor(folder, tensor):
+    array = np.fromfile(folder / tensor["file"], DTYPES[tensor["dtype"]], count=int(np.prod(tensor["shape"])))
+    return array.reshape(tensor["shape"])
+
+
+def differing(found, expected, case):
+    """Returns where the results differ by more than the case allows. Infinities and NaN are not compared."""
+    if found.dtype.kind != "f":
+        step = 1 if found.dtype.itemsize == 1 and found.dtype.kind in "iu" else 0  # a rounded result may be on a tie
+        return np.abs(found.astype(np.int64) - expected.astype(np.int64)) > step
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    limits = np.finfo(found.dtype)
+    steps = STEPS["f16" if found.dtype.itemsize == 2 else "f32"]
+    allowed = np.abs(b) * (steps * limits.eps + case["tolerance"]) + case["absolute"] + limits.tiny
+    # The exponential functions of ONNX Runtime have an absolute error, also where their results are near 0.
+    allowed += 1e-6 * np.abs(b[np.isfinite(b)]).max(initial=0)
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(b) & ~(np.abs(a - b) <= allowed)
+
+
+class OfCases:
+    """The test of an operator on its cases. `load_tests` creates a class for each operator with a function."""
+
+    def test_function_computes_what_the_kernel_computes(self):
+        """Runs `function` on the cases of the operator: the kernel and the function are written separately."""
+        folder, every = written_cases()
+        cases = [
+            case
+            for case in every
+            if case["operator"] == self.operator
+            and all(each["dtype"] in DTYPES for each in [*case["inputs"], *case["outputs"]])
+        ]
+        if not cases:
+            self.skipTest(f"no case of {self.operator} has inputs of ordinary numbers")
+        nodes, inputs, outputs, arrays, constants = [], [], [], {}, []
+        for at, case in enumerate(cases):
+            names = []
+            for i, tensor in enumerate(case["inputs"]):
+                names.append(f"x{at}_{i}")
+                array = arrays[names[-1]] = read_tensor(folder, tensor)
+                kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+                inputs.append(onnx.helper.make_tensor_value_info(names[-1], kind, array.shape))
+            for i, values in enumerate(case["shape_values"]):
+                names.append(f"s{at}_{i}")
+                constants.append(onnx.numpy_helper.from_array(np.array(values, np.int64), names[-1]))
+            results = [f"y{at}_{i}" for i in range(len(case["outputs"]))]
+            attributes = {key: value for key, value in case["attributes"].items() if value != []}
+            nodes.append(
+                onnx.helper.make_node(self.operator, names, results, f"case_{at}", domain="graft", **attributes)
+            )
+            for name, tensor in zip(results, case["outputs"], strict=True):
+                kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(DTYPES[tensor["dtype"]]))
+                outputs.append(onnx.helper.make_tensor_value_info(name, kind, None))
+        graph = onnx.helper.make_graph(nodes, "cases", inputs, outputs, constants)
+        opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("graft", 1)]
+        with tempfile.TemporaryDirectory() as own:
+            onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), Path(own) / "cases.onnx")
+            np.savez(Path(own) / "in.npz", **arrays)
+            command = [GRAFT, "run", "cases.onnx", "-i", "in.npz", "-o", "out.npz", "--operators", LIBRARY]
+            done = subprocess.run(command, cwd=own, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with np.load(Path(own) / "out.npz") as out:
+                results = dict(out)
+        wrong = []
+        for at, case in enumerate(cases):
+            for i, tensor in enumerate(case["outputs"]):
+                found, expected = results[f"y{at}_{i}"], read_tensor(folder, tensor)
+                if found.shape != expected.shape:
+                    wrong.append(f"{case['case']}: {found.shape} by `function`, {expected.shape} by the kernel")
+                    continue
+                places = np.argwhere(differing(found, expected, case))
+                if len(places):
+                    place = tuple(places[0].tolist())
+                    wrong.append(
+                        f"{case['case']}: {len(places)} of {expected.size} elements differ, first output {i} at "
+                        f"{list(place)}: {found[place]:.7g} by `function`, {expected[place]:.7g} by the kernel"
+                    )
+        if wrong:
+            self.fail(
+                f"`function` of {self.operator} and its reference kernel compute different results in {len(wrong)} of "
+                f"{len(cases)} cases, so one of them is wrong:\n" + "\n".join(wrong[:3])
+            )
 
 
 class OfAnOperator:
@@ -231,8 +335,9 @@ class OfAnOperator:
 
 def load_tests(loader, tests, _pattern):
     for name in OPERATORS:
-        if name in NETWORKS:
-            of_it = type(name, (OfAnOperator, unittest.TestCase), {"operator": name})
+        bases = [OfCases] * (name in WITH_FUNCTION) + [OfAnOperator] * (name in NETWORKS)
+        if bases:
+            of_it = type(name, (*bases, unittest.TestCase), {"operator": name})
             tests.addTests(loader.loadTestsFromTestCase(of_it))
     return tests
 
@@ -241,9 +346,11 @@ def untested():
     """Prints which operators these tests leave out."""
     for folder in LEFT_OUT:
         print(f"tests nothing of {folder}: its line in my_ops.inc is a comment")
+    if WITHOUT_FUNCTION:
+        print(f"compares no function of {', '.join(WITHOUT_FUNCTION)}: the definition has none")
     if WITHOUT_NETWORK:
         print(
-            f"tests neither function nor fusion of {', '.join(WITHOUT_NETWORK)}: there is no "
+            f"tests neither expected results nor a fusion of {', '.join(WITHOUT_NETWORK)}: there is no "
             "<operator>/<operator>_network.py whose `with_operator` has its node"
         )
 
