@@ -37,6 +37,8 @@ std::vector<std::string> commands_for(const toolkit::NewReport& project, const s
     std::filesystem::path converted = model.filename();
     converted.replace_extension(".graft.onnx");
     commands.push_back(fmt::format("{} convert {} -o {} {}", graft, shell_path(model), shell_path(converted), library));
+    commands.push_back(
+        fmt::format("{} verify {} {} {} --kernels own", graft, shell_path(model), shell_path(converted), library));
     return commands;
   }
   commands.push_back(fmt::format("{0} {1}/{2}/{2}_network.py {2}.onnx", shell_path(project.python), path, name));
@@ -56,11 +58,10 @@ Exit write_new(const Console& console, const toolkit::NewProject& request) {
                         written.operator_name, written.files.size() - 1, written.name)
           : fmt::format("wrote {}: {} files, with the operator {}", written.folder.string(), written.files.size(),
                         written.operator_name);
-  const std::string kernels =
-      request.model.empty()
-          ? ""
-          : fmt::format("\n\nWrite the computation in {0}_cpu.cpp and {0}_cuda.cu: until then the tests fail there",
-                        (written.folder / written.operator_folder / written.operator_folder).string());
+  const std::string kernels = request.model.empty()
+                                  ? ""
+                                  : fmt::format("\n\nWrite the computation in {}: until then the tests fail there",
+                                                fmt::join(written.to_write, " and "));
   console.say(fmt::format("{}{}\n\nNext\n  {}", what, kernels, fmt::join(written.next, "\n  ")));
   if (!written.has_package && !written.is_configured) {
     console.warn(

@@ -209,6 +209,33 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
   return written;
 }
 
+/// The sections of the README of a project whose operator is written from a node.
+constexpr std::string_view sections_for_node = "node/README.md";
+
+/// Replaces the parts of the README that are about files that an operator of a node does not have, the pattern and the
+/// network. The commands that begin with this network become commands for the model of the node.
+void adapt_readme(const fs::path& file, const NewProject& project, const Names& names) {
+  std::ifstream read(file);
+  std::string text;
+  for (std::string line; std::getline(read, line) && line != "## Use it";) {
+    const bool is_missing =
+        line.find("_fusion.yaml`") != std::string::npos || line.find("_network.py`") != std::string::npos;
+    if (!is_missing) text += line + '\n';
+  }
+  read.close();
+  const fs::path model = project.model.filename();
+  const std::string given = shell_path(project.model);
+  const std::string converted = shell_path(fs::path(model).replace_extension(".graft.onnx"));
+  const std::string engine = shell_path(fs::path(model).replace_extension(".engine"));
+  const std::array replacements = {Replacement{"model.graft.onnx", converted}, Replacement{"model.onnx", given},
+                                   Replacement{"model.engine", engine}, Replacement{template_project, names.project},
+                                   Replacement{common_operator.folder, names.operator_folder}};
+  for (const TemplateFile& each : template_files()) {
+    if (each.path == sections_for_node) text += replaced(each.text, replacements);
+  }
+  write_file(file, text);
+}
+
 /// Returns the list of operators of a project: the only file NAME.inc after OPERATORS in its CMakeLists.txt. Returns
 /// nothing if the folder is not a project of `graft new`. The folder need not have the project's name, for example in a
 /// clone.
@@ -438,11 +465,20 @@ NewReport write_project(const NewProject& project) {
   } else {
     onnx::StagedFolder staged(folder);
     written.files = write_templates(staged.path(), fmt::format("{}/", common), common_operator, names);
+    if (is_from_node) adapt_readme(staged.path() / "README.md", project, names);
     std::ranges::move(write_operator(staged.path() / names.operator_folder, source, names),
                       std::back_inserter(written.files));
     staged.commit();
   }
   std::sort(written.files.begin(), written.files.end());
+  if (is_from_node) {
+    const std::string stem = (folder / names.operator_folder / names.operator_folder).string();
+    if (has_formula(*source.node)) {
+      written.to_write = {stem + ".hpp"};
+    } else {
+      written.to_write = {stem + "_cpu.cpp", stem + "_cuda.cu"};
+    }
+  }
   find_package(written);
   written.program = program_name();
   written.python = python_name();

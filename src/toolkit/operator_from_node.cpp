@@ -8,12 +8,14 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
@@ -108,35 +110,96 @@ std::optional<int> rank_of(const onnx::Value& value) {
   return rank ? std::optional(static_cast<int>(*rank)) : std::nullopt;
 }
 
-/// Returns the shape for the documentation: "N,C,H,W", "any" for an unknown rank.
-std::string shape_words(const onnx::Value& value) {
-  static constexpr std::array<std::string_view, 5> words = {"scalar", "N", "N,C", "N,C,L", "N,C,H,W"};
+/// Returns a letter or name for each axis of a tensor: N, C, H, W.
+std::vector<std::string> axis_words(int rank) {
+  static constexpr std::array<std::string_view, 5> words = {"", "N", "NC", "NCL", "NCHW"};
+  std::vector<std::string> names;
+  for (int i = 0; i < rank; ++i) {
+    names.push_back(static_cast<std::size_t>(rank) < words.size()
+                        ? std::string(1, words[static_cast<std::size_t>(rank)][static_cast<std::size_t>(i)])
+                        : fmt::format("D{}", i));
+  }
+  return names;
+}
+
+/// Returns the shape for the documentation: "N,C,H,W", "any" for an unknown rank. A tensor of fewer axes than the first
+/// input, and whose sizes are those of the last axes there, has the names of these axes: "C" for a tensor of the
+/// channels of "N,C".
+std::string shape_words(const onnx::Value& value, const onnx::Value& first) {
   const std::optional<int> rank = rank_of(value);
   if (!rank) return "any";
-  if (static_cast<std::size_t>(*rank) < words.size()) return std::string(words[static_cast<std::size_t>(*rank)]);
-  std::vector<std::string> names;
-  for (int i = 0; i < *rank; ++i) names.push_back(fmt::format("D{}", i));
+  if (*rank == 0) return "scalar";
+  std::vector<std::string> names = axis_words(*rank);
+  const std::optional<int> of_first = rank_of(first);
+  if (value.shape && first.shape && of_first && *rank < *of_first &&
+      std::equal(value.shape->rbegin(), value.shape->rend(), first.shape->rbegin())) {
+    const std::vector<std::string> all = axis_words(*of_first);
+    names.assign(all.end() - *rank, all.end());
+  }
   return fmt::format("{}", fmt::join(names, ","));
 }
 
+/// Returns the documentation of an input or output: the tensor of the node.
 std::string described(const onnx::Value& value) {
-  return fmt::format("{}: {}{}", value.name, value.type ? to_string(*value.type) : "of unknown type",
+  if (!value.type) return fmt::format("{}: the model does not declare its type", value.name);
+  return fmt::format("{}: {}{}", value.name, to_string(*value.type),
                      value.shape ? to_string(*value.shape) : " of unknown shape");
+}
+
+/// Returns whether a tensor's name can be the name of a port and of variables in the sources that are written here.
+bool is_port_name(std::string_view name, const std::set<std::string, std::less<>>& taken) {
+  static const std::set<std::string, std::less<>> used = {
+      "op",    "problem", "buffers",  "context", "element",  "Element",     "T",           "begin", "end",
+      "i",     "count",   "threads",  "graft",   "std",      "fits",        "dtype",       "cases", "add",
+      "exp",   "log",     "sin",      "cos",     "pow",      "abs",         "sqrt",        "tanh",  "run_scalar",
+      "check", "apply",   "function", "run",     "elements", "has_formula", "cuda_kernels"};
+  return !name.empty() && identifier(name) == name && !taken.contains(name) && !used.contains(name) &&
+         !name.starts_with("index_of_");
+}
+
+/// Returns the names of the ports: the names of the tensors if all of them can be names, otherwise x1, x2 ... and y1,
+/// y2 ....
+std::vector<std::string> port_names(const onnx::Node& node, const std::vector<onnx::Value*>& values, char letter,
+                                    std::size_t count) {
+  std::set<std::string, std::less<>> taken;
+  for (const auto& attribute : node.attributes) taken.insert(identifier(attribute.first));
+  if (letter == 'y') {
+    for (const onnx::Value* input : node.inputs) {
+      if (input != nullptr) taken.insert(input->name);
+    }
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string& name = values[i]->name;
+    if (!is_port_name(name, taken)) break;
+    taken.insert(name);
+    names.push_back(name);
+  }
+  if (names.size() == count) return names;
+  names.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    names.push_back(count == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, i + 1));
+  }
+  return names;
 }
 
 std::vector<NodePort> make_ports(const onnx::Node& node, const std::vector<onnx::Value*>& values, char letter) {
   std::vector<NodePort> ports;
   std::size_t count = values.size();
   while (count > 0 && values[count - 1] == nullptr) --count;
+  const bool has_all = std::none_of(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
+                                    [](const onnx::Value* value) { return value == nullptr; });
+  const std::vector<std::string> names =
+      has_all ? port_names(node, values, letter, count) : std::vector<std::string>(count);
   for (std::size_t i = 0; i < count; ++i) {
     const onnx::Value* value = values[i];
     if (value == nullptr) {
       throw Error(fmt::format(
           "{}: its {} {} is left out, and a definition from a node has no optional ports\nWrite the operator from a "
-          "template: docs/guide/operator_definition.md describes optional inputs",
-          onnx::describe(node), letter == 'x' ? "input" : "output", i));
+          "template: {} describes optional inputs",
+          onnx::describe(node), letter == 'x' ? "input" : "output", i, guide_page("operator_definition")));
     }
-    NodePort port{.name = count == 1 ? std::string(1, letter) : fmt::format("{}{}", letter, i + 1), .value = value};
+    NodePort port{.name = names[i], .value = value};
     if (value->type) {
       const std::optional<DType> dtype = onnx::to_dtype(*value->type);
       const bool is_double = *value->type == onnx::ElementType::f64;
@@ -148,8 +211,8 @@ std::vector<NodePort> make_ports(const onnx::Node& node, const std::vector<onnx:
       if (is_quantized(port.dtype)) {
         throw Error(
             fmt::format("{}: '{}' is of type {}, which needs a scale\nWrite the operator from a template: "
-                        "docs/guide/operator_definition.md describes scales",
-                        onnx::describe(node), value->name, to_string(*value->type)));
+                        "{} describes scales",
+                        onnx::describe(node), value->name, to_string(*value->type), guide_page("operator_definition")));
       }
       port.has_shared_type = is_floating_point(port.dtype);
     }
@@ -169,9 +232,40 @@ NodePorts ports_of(const onnx::Node& node) {
   const bool is_shared = shared != ports.inputs.end();
   const DType dtype = is_shared ? shared->dtype : DType::f32;
   for (std::vector<NodePort>* each : {&ports.inputs, &ports.outputs}) {
-    for (NodePort& port : *each) port.has_shared_type = is_shared && port.has_shared_type && port.dtype == dtype;
+    for (NodePort& port : *each) {
+      if (!port.value->type) port.dtype = dtype;
+      port.has_shared_type = is_shared && port.has_shared_type && port.dtype == dtype;
+    }
   }
   return ports;
+}
+
+/// Returns whether the node may compute each element from the elements at the same place, so that the formula of one
+/// element is sufficient: one output of the shape of the first input, or of unknown shape; all tensors of the types T;
+/// and further inputs that are broadcast to the first one along consecutive axes.
+bool is_elementwise(const onnx::Node& node, const NodePorts& ports) {
+  const auto& shape = ports.inputs.front().value->shape;
+  if (ports.outputs.size() != 1 || !shape || shape->empty()) return false;
+  const auto is_shared = [](const NodePort& port) { return port.has_shared_type; };
+  if (!std::ranges::all_of(ports.inputs, is_shared) || !std::ranges::all_of(ports.outputs, is_shared)) return false;
+  const auto& result = ports.outputs.front().value->shape;
+  if (result && *result != *shape) return false;
+  const auto is_list = [](const auto& attribute) {
+    const auto value = attribute.second.value();
+    return value && (std::holds_alternative<std::vector<float>>(*value) ||
+                     std::holds_alternative<std::vector<std::int64_t>>(*value));
+  };
+  // The definition is an argument of the CUDA kernel, so it must have no members in host memory.
+  if (std::any_of(node.attributes.begin(), node.attributes.end(), is_list)) return false;
+  return std::ranges::all_of(ports.inputs, [&](const NodePort& port) {
+    const auto& own = port.value->shape;
+    if (!own || own->size() > shape->size()) return false;
+    const auto before = static_cast<std::ptrdiff_t>(shape->size() - own->size());
+    const auto is_one = [](const Dim& dim) { return dim == Dim(1); };
+    const auto first = std::find_if_not(own->begin(), own->end(), is_one);
+    const auto last = std::find_if_not(own->rbegin(), own->rend(), is_one).base();
+    return first >= last || std::equal(first, last, shape->begin() + before + (first - own->begin()));
+  });
 }
 
 /// An attribute of the node as a member of the definition.
@@ -293,6 +387,93 @@ std::string version_of(const onnx::Node& node) {
   return is_number ? version : "1";
 }
 
+constexpr std::string_view general_includes = R"(#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "graft/operator/define_operator.hpp"
+)";
+constexpr std::string_view formula_includes = R"(#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "graft/operator/define_operator.hpp"
+#include "graft/operator/elementwise.hpp"
+#include "ops/broadcast.hpp"
+)";
+
+/// Returns a comment with the function that the author may add.
+std::string function_hint(const NodePorts& ports) {
+  std::string lines;
+  for (const NodePort& port : ports.inputs) {
+    if (port.has_shared_type)
+      lines += fmt::format("  //                            \"{0}32 = Cast<to=f32>({0})\\n\"\n", port.name);
+  }
+  return fmt::format(
+      "  // Add the same computation in standard ONNX operators, one node per line, so that the network also runs in\n"
+      "  // ONNX Runtime and in TensorRT without this library. @name is an attribute. The tests compare it with the\n"
+      "  // reference kernel:\n"
+      "  //   static std::optional<graft::Function> function(const graft::FunctionInputs& /*inputs*/) {{\n"
+      "  //     return graft::Function{{name,\n"
+      "{}"
+      "  //                            ...\n"
+      "  //                            \"{} = CastLike({}32, {})\"}};\n"
+      "  //   }}\n",
+      lines, ports.outputs.front().name, ports.outputs.front().name, ports.inputs.front().name);
+}
+
+/// Returns the end of a definition whose kernels are not elementwise.
+std::string general_rest(const NodePorts& ports) {
+  return "  // Write `check` for sizes that are known only at run time: " + guide_page("operator_definition") +
+         "\n  // describes it.\n" + function_hint(ports);
+}
+
+/// Returns the names of the inputs as parameters: "T x, T alpha".
+std::string parameters(const NodePorts& ports) {
+  std::vector<std::string> all;
+  for (const NodePort& port : ports.inputs) all.push_back("T " + port.name);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// Returns the end of an elementwise definition: the checks of its shapes, and the place of the formula.
+std::string formula_text(const NodePorts& ports, const OperatorNames& names) {
+  const std::string& first = ports.inputs.front().name;
+  std::string checks;
+  std::string unused;
+  for (std::size_t i = 1; i < ports.inputs.size(); ++i) {
+    checks += fmt::format(
+        "    if (graft::Status status = graft::ops::check_broadcast(name, \"{}\", problem.inputs[{}].extents,\n"
+        "                                                           problem.inputs[0].extents);\n"
+        "        !status.ok()) {{\n"
+        "      return status;\n"
+        "    }}\n",
+        ports.inputs[i].name, i);
+    unused += fmt::format("static_cast<void>({});\n    ", ports.inputs[i].name);
+  }
+  return fmt::format(
+      R"(  /// Set this to true when `apply` has the formula.
+  static constexpr bool has_formula = false;
+
+  /// Checks sizes that are known only at run time.
+  static graft::Status check([[maybe_unused]] const graft::Problem& problem) {{
+{3}    if (!has_formula) return graft::unsupported("{0}: `apply` is not written yet: {1}/{1}.hpp");
+    return {{}};
+  }}
+  /// Computes one element of the output: write the formula here, once. The reference kernel calls this function with
+  /// double, the CUDA kernel with float; GRAFT_HOST_DEVICE allows both. Numbers and attributes are written as T(0.5)
+  /// and T(attribute), functions after `using std::sin;` as sin(x).
+  template <class T>
+  GRAFT_HOST_DEVICE T apply({2}) const {{
+    {6}return {4};
+  }}
+{5})",
+      names.definition, names.folder, parameters(ports), checks, first, function_hint(ports), unused);
+}
+
 std::string definition_text(const onnx::Node& node, const NodePorts& ports, const OperatorNames& names) {
   const NodeMembers attributes = members_of(node, names.definition);
   const std::string op = comment_text(onnx::qualified_operator_name(node));
@@ -312,11 +493,14 @@ std::string definition_text(const onnx::Node& node, const NodePorts& ports, cons
                         comment_text(fmt::format("{}", fmt::join(attributes.left_out, ", "))));
   std::vector<std::string> ports_text;
   std::string ranks;
+  std::string unknown;
+  const NodePort& first = ports.inputs.front();
+  const bool is_formula = is_elementwise(node, ports);
   for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
     const NodePort& port = ports.inputs[i];
     ports_text.push_back(fmt::format("graft::input(\"{}\", {}, \"{}\", {})", port.name, port.type(),
-                                     shape_words(*port.value), in_quotes(described(*port.value))));
-    if (const std::optional<int> rank = rank_of(*port.value)) {
+                                     shape_words(*port.value, *first.value), in_quotes(described(*port.value))));
+    if (const std::optional<int> rank = is_formula ? std::nullopt : rank_of(*port.value)) {
       ranks += fmt::format(
           "    if (inputs[{0}].size() != {1}) {{\n"
           "      throw std::invalid_argument(\"`{2}` has rank \" + std::to_string(inputs[{0}].size()) + \", allowed is "
@@ -328,7 +512,14 @@ std::string definition_text(const onnx::Node& node, const NodePorts& ports, cons
   std::vector<std::string> shapes;
   for (const NodePort& port : ports.outputs) {
     ports_text.push_back(fmt::format("graft::output(\"{}\", {}, \"{}\", {})", port.name, port.type(),
-                                     shape_words(*port.value), in_quotes(described(*port.value))));
+                                     port.value->type ? shape_words(*port.value, *first.value) : "as " + first.name,
+                                     in_quotes(described(*port.value))));
+    if (!port.value->type) {
+      unknown += fmt::format(
+          "  // The model does not declare the type of `{}`: it has the type and the shape of `{}` here. Correct its\n"
+          "  // port and `infer_shapes` if the operator computes something else.\n",
+          port.name, first.name);
+    }
     shapes.push_back(shape_expression(port, ports.inputs));
   }
   const bool has_shared_type = std::ranges::any_of(ports.inputs, &NodePort::has_shared_type);
@@ -341,14 +532,7 @@ std::string definition_text(const onnx::Node& node, const NodePorts& ports, cons
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <limits>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "graft/operator/define_operator.hpp"
-
+{includes}
 namespace {space} {{
 
 {enumerations}struct {definition} {{
@@ -362,19 +546,18 @@ namespace {space} {{
   static constexpr auto attributes() {{
     return std::tuple{{{attributes}}};
   }}
-  static constexpr auto ports() {{
+  /// The inputs and outputs have the names of the node's tensors. Write what each of them is: its shape is documentation.
+{unknown}  static constexpr auto ports() {{
     return std::array{{{ports}}};
   }}
   /// The types that each name in the ports may have.
   static constexpr auto types() {{
 {types}  }}
-  /// Infers the shape of each output. These expressions fit the node: correct them for inputs of other shapes.
+  /// Infers the shape of each output. {fit}
   static std::vector<graft::Shape> infer_shapes(std::span<const graft::Shape> inputs) {{
 {ranks}    return {{{shapes}}};
   }}
-  // Write `check` for sizes that are known only at run time, and `function` with standard ONNX operators that compute
-  // the same: docs/guide/operator_definition.md describes both.
-}};
+{rest}}};
 
 graft::Status run(const {definition}& op, const graft::Problem& problem, const graft::Buffers& buffers,
                   const graft::CpuContext& context);
@@ -388,13 +571,122 @@ std::span<const graft::Variant<{definition}>> cuda_kernels(const {definition}& o
       fmt::arg("left_out", left_out), fmt::arg("gap", members.empty() && left_out.empty() ? "" : "\n"),
       fmt::arg("attributes", fmt::format("{}", fmt::join(declared, ",\n                      "))),
       fmt::arg("ports", fmt::format("{}", fmt::join(ports_text, ",\n                      "))),
-      fmt::arg("types", types), fmt::arg("ranks", ranks),
+      fmt::arg("types", types), fmt::arg("ranks", ranks), fmt::arg("unknown", unknown),
+      fmt::arg("includes", is_formula ? formula_includes : general_includes),
+      fmt::arg("fit", is_formula ? "It is the shape of the first input."
+                                 : "These expressions fit the node: correct them for inputs of other shapes."),
+      fmt::arg("rest", is_formula ? formula_text(ports, names) : general_rest(ports)),
       fmt::arg("shapes", fmt::format("{}", fmt::join(shapes, ", "))));
 }
 
 std::string not_written(const OperatorNames& names, std::string_view kernel, std::string_view suffix) {
   return fmt::format("return graft::unsupported(\"{}: its {} is not written yet: {}/{}{}\");", names.definition, kernel,
                      names.folder, names.folder, suffix);
+}
+
+/// Returns the arguments of `apply` for element i, each read by `load`, and with the index of a broadcast input.
+std::string arguments_of_apply(const NodePorts& ports, const std::function<std::string(const std::string&)>& load) {
+  std::vector<std::string> all;
+  for (const NodePort& port : ports.inputs) {
+    const bool is_first = all.empty();
+    all.push_back(load(is_first ? port.name + "[i]" : fmt::format("{0}[index_of_{0}(i)]", port.name)));
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string formula_reference_text(const NodePorts& ports, const OperatorNames& names) {
+  std::string pointers;
+  std::string indices;
+  for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
+    pointers += fmt::format("    const auto* {0} = static_cast<const Element*>(buffers.inputs[{1}]);\n",
+                            ports.inputs[i].name, i);
+    if (i == 0) continue;
+    indices += fmt::format(
+        "    const auto index_of_{0} =\n"
+        "        graft::ops::broadcast_index(problem.inputs[{1}].extents, problem.inputs[0].extents).value();\n",
+        ports.inputs[i].name, i);
+  }
+  const std::string arguments = arguments_of_apply(
+      ports, [](const std::string& element) { return fmt::format("double{{graft::ops::load({}, 1)}}", element); });
+  return fmt::format(
+      R"(// Reference kernel of {0}: computes `apply` of {1}.hpp in double. It needs no change.
+#include "{1}/{1}.hpp"
+#include "ops/reference.hpp"
+
+graft::Status {2}::run(const {0}& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                       const graft::CpuContext& context) {{
+  return graft::ops::dispatch(problem.inputs[0].dtype, [&](auto element) -> graft::Status {{
+    using Element = decltype(element);
+{3}    auto* {4} = static_cast<Element*>(buffers.outputs[0]);
+{5}    context.parallel_for(problem.inputs[0].extents.element_count(), [&](std::int64_t begin, std::int64_t end) {{
+      for (std::int64_t i = begin; i < end; ++i) {{
+        {4}[i] = graft::ops::store<Element>(op.apply({6}), 1);
+      }}
+    }});
+    return {{}};
+  }});
+}}
+)",
+      names.definition, names.folder, names.space, pointers, ports.outputs.front().name, indices, arguments);
+}
+
+std::string formula_cuda_text(const NodePorts& ports, const OperatorNames& names) {
+  std::string parameters;
+  std::string arguments;
+  for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
+    const std::string& name = ports.inputs[i].name;
+    parameters += fmt::format("const T* {}, ", name);
+    arguments += fmt::format("                         static_cast<const T*>(buffers.inputs[{}]),\n", i);
+    if (i == 0) continue;
+    parameters += fmt::format("graft::ops::BroadcastIndex index_of_{}, ", name);
+    arguments += fmt::format(
+        "                         graft::ops::broadcast_index(problem.inputs[{}].extents, "
+        "problem.inputs[0].extents).value(),\n",
+        i);
+  }
+  const std::string elements = arguments_of_apply(
+      ports, [](const std::string& element) { return fmt::format("static_cast<float>({})", element); });
+  return fmt::format(
+      R"(// CUDA kernel of {0}: computes `apply` of {1}.hpp in f32, one thread for each element. It needs no change.
+#include "{1}/{1}.hpp"
+#include "kernels/launch.cuh"
+#include "kernels/vector.cuh"
+
+namespace {2} {{
+namespace {{
+
+constexpr int threads = 256;
+
+template <class T>
+__global__ void elements({0} op, {3}T* {4}, std::int64_t count) {{
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+  if (i >= count) return;
+  {4}[i] = static_cast<T>(op.apply({5}));
+}}
+
+graft::Status fits(const {0}& /*op*/, const graft::Problem& /*problem*/) {{ return {{}}; }}
+
+graft::Status run_scalar(const {0}& op, const graft::Problem& problem, const graft::Buffers& buffers,
+                         const graft::CudaContext& context) {{
+  return graft::dispatch_device(problem.inputs[0].dtype, [&](auto element) {{
+    using T = decltype(element);
+    const std::int64_t count = problem.inputs[0].extents.element_count();
+    return graft::launch({0}::name, elements<T>, {{graft::ceil_divide(count, threads), threads}}, context, op,
+{6}                         static_cast<T*>(buffers.outputs[0]), count);
+  }});
+}}
+
+}}  // namespace
+
+/// Returns the kernels, best first. The first one that fits a problem runs.
+std::span<const graft::Variant<{0}>> cuda_kernels(const {0}& /*op*/) {{
+  static constexpr std::array variants{{graft::Variant<{0}>{{"scalar", fits, run_scalar}}}};
+  return variants;
+}}
+
+}}  // namespace {2}
+)",
+      names.definition, names.folder, names.space, parameters, ports.outputs.front().name, elements, arguments);
 }
 
 std::string reference_text(const NodePorts& ports, const OperatorNames& names) {
@@ -496,7 +788,8 @@ std::string cases_text(const NodePorts& ports, const OperatorNames& names) {
   const std::string types =
       has_shared_type ? "graft::DType::f32, graft::DType::f16, graft::DType::bf16" : "graft::DType::f32";
   return fmt::format(
-      R"(// Cases of {0}: the problems with which its kernels are tested. Add sizes, attributes and limits of the types.
+      R"(// Cases of {0}: the problems with which its kernels and its function are tested. Add sizes, attributes and limits
+// of the types.
 #pragma once
 
 #include "{1}/{1}.hpp"
@@ -509,13 +802,21 @@ inline std::vector<graft::ops::OperatorCase> cases(const {0}& /*tag*/) {{
   std::vector<graft::ops::OperatorCase> cases;
   const auto add = [&](const std::string& name, std::vector<graft::TensorDesc> inputs) -> graft::ops::OperatorCase& {{
     return cases.emplace_back(graft::ops::OperatorCase{{
-        .name = name, .op = op, .inputs = std::move(inputs), .tolerance = graft::ops::f32_error(16)}});
+        .name = name,
+        .op = op,
+        .inputs = std::move(inputs),
+        // The allowed relative error: f32_error(16) is the error of 16 roundings in f32, one after another.
+        .tolerance = graft::ops::f32_error(16),
+        // The error that is allowed in addition, as an absolute number: for results that are small differences of
+        // large terms, such as 1e-5.
+        .absolute = 0}});
   }};
   for ([[maybe_unused]] const graft::DType dtype : {{{3}}}) {{
     add("node_" + std::string(graft::to_string(dtype)),
         {{{4}}});
   }}
   [[maybe_unused]] constexpr graft::DType dtype = graft::DType::f32;
+  // `refused` is a part of the message with which the operator must refuse the case, for example one of `check`.
   add("types", {{{5}}}).refused = "does not take";
   return cases;
 }}
@@ -589,11 +890,14 @@ std::set<std::string, std::less<>> find_nodes_to_define(const onnx::Model& model
   return names;
 }
 
+bool has_formula(const onnx::Node& node) { return is_elementwise(node, ports_of(node)); }
+
 std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names) {
   const NodePorts ports = ports_of(node);
+  const bool is_formula = is_elementwise(node, ports);
   return {{".hpp", definition_text(node, ports, names)},
-          {"_cpu.cpp", reference_text(ports, names)},
-          {"_cuda.cu", cuda_text(names)},
+          {"_cpu.cpp", is_formula ? formula_reference_text(ports, names) : reference_text(ports, names)},
+          {"_cuda.cu", is_formula ? formula_cuda_text(ports, names) : cuda_text(names)},
           {"_cases.hpp", cases_text(ports, names)}};
 }
 

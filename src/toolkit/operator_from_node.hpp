@@ -47,8 +47,12 @@ struct OperatorNames {
 /// Returns the names of the nodes for which operator_sources() writes an operator and find_named_node() finds one node.
 [[nodiscard]] std::set<std::string, std::less<>> find_nodes_to_define(const onnx::Model& model);
 
+/// Returns whether the operator of the node may be elementwise: its definition then has one function for the formula,
+/// which its kernels call. Throws Error as operator_sources() does.
+[[nodiscard]] bool has_formula(const onnx::Node& node);
+
 /// Returns the definition, the kernels and the cases of an operator for a node. The types and shapes of the node's
-/// tensors have to be inferred. The kernels return an error that names the file in which to write the computation.
+/// tensors have to be inferred. The operator returns an error that names the file in which to write the computation.
 /// Throws Error for a node that no definition describes: with an input left out, or with a tensor of a type that
 /// operators do not have.
 [[nodiscard]] std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names);

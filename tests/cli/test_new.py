@@ -6,6 +6,7 @@ import resource
 import shlex
 import shutil
 
+import numpy as np
 import onnx
 import pytest
 from conftest import SOURCE
@@ -345,7 +346,10 @@ def test_an_operator_has_the_ports_and_attributes_of_a_node(graft, tmp_path):
     own = [f"blend/blend{end}" for end in (".hpp", "_cases.hpp", "_cpu.cpp", "_cuda.cu")]
     assert found["files"] == sorted(files(TEMPLATES / "common") + own) == files(tmp_path / "my_ops")
     assert "GRAFT_OPERATOR(blend, my_ops::Blend)" in (tmp_path / "my_ops" / "my_ops.inc").read_text()
-    assert found["next"][-1].endswith(f"graft convert {model} -o m.graft.onnx --operators my_ops/build/libmy_ops.so")
+    library = "--operators my_ops/build/libmy_ops.so"
+    assert found["next"][-2].endswith(f"graft convert {model} -o m.graft.onnx {library}")
+    assert found["next"][-1].endswith(f"graft verify {model} m.graft.onnx {library} --kernels own")
+    assert found["to_write"] == ["my_ops/blend/blend_cpu.cpp", "my_ops/blend/blend_cuda.cu"]
     text = (tmp_path / "my_ops" / "blend" / "blend.hpp").read_text()
     for line in (
         'static constexpr auto name = "Blend";',
@@ -356,14 +360,63 @@ def test_an_operator_has_the_ports_and_attributes_of_a_node(graft, tmp_path):
         "std::vector<std::int64_t> kernel = {3, 5};",
         "BlendMode mode = BlendMode::reflect;",
         "no field of a plugin has their types: names (strings).",
-        'graft::input("x1", "T", "N,C,L", "left: f32[n, 3, 8]")',
-        'graft::input("x2", graft::DType::i64, "N", "ids: i64[4]")',
-        'graft::output("y1", "T", "N,C,L", "y: f32[n, 3, 8]")',
-        'graft::output("y2", "T", "N,C", "z: f32[n, 2]")',
+        'graft::input("left", "T", "N,C,L", "left: f32[n, 3, 8]")',
+        'graft::input("ids", graft::DType::i64, "N", "ids: i64[4]")',
+        'graft::output("y", "T", "N,C,L", "y: f32[n, 3, 8]")',
+        'graft::output("z", "T", "N,C", "z: f32[n, 2]")',
         "return {inputs[0], graft::Shape{inputs[0][0], 2}};",
-        "`x1` has rank ",
+        "`left` has rank ",
     ):
         assert line in text, line
+
+
+def save_wave(path, second="alpha", **attributes):
+    """Saves a network with an elementwise node, the type of whose output the model does not declare."""
+    nodes = [
+        helper.make_node("Abs", ["x"], ["h"]),
+        helper.make_node("Wave", ["h", second], ["s"], name="wave", domain="acme", epsilon=0.5, **attributes),
+        helper.make_node("Neg", ["s"], ["y"]),
+    ]
+    constants = {second: np.ones(8, np.float32)}
+    return save(path, nodes, [("x", ["n", 8])], [("y", ["n", 8])], constants, domains=["acme"])
+
+
+def test_an_elementwise_operator_has_one_place_for_its_formula(graft, tmp_path):
+    model = save_wave(tmp_path / "m.onnx")
+    found = graft("new", "my_ops", "--from", model, "--node", "wave", "--json", cwd=tmp_path, code=0).json
+    assert found["to_write"] == ["my_ops/wave/wave.hpp"]
+    text = (tmp_path / "my_ops" / "wave" / "wave.hpp").read_text()
+    for line in (
+        'graft::input("h", "T", "N,C", "h: f32[n, 8]")',
+        'graft::input("alpha", "T", "C", "alpha: f32[8]")',
+        'graft::output("s", "T", "as h", "s: the model does not declare its type")',
+        "The model does not declare the type of `s`: it has the type and the shape of `h` here.",
+        "GRAFT_HOST_DEVICE T apply(T h, T alpha) const {",
+        "static constexpr bool has_formula = false;",
+    ):
+        assert line in text, line
+    for file in ("wave_cpu.cpp", "wave_cuda.cu"):
+        assert "op.apply(" in (tmp_path / "my_ops" / "wave" / file).read_text()
+    # A list cannot be an argument of a CUDA kernel, and a name that is no identifier of C++ is not used.
+    model = save_wave(tmp_path / "list.onnx", "/layer/alpha", steps=[1, 2])
+    graft("new", "other", "--from", model, "--node", "wave", cwd=tmp_path, code=0)
+    text = (tmp_path / "other" / "wave" / "wave.hpp").read_text()
+    assert "apply" not in text and '"x2", "T", "C", "/layer/alpha: f32[8]"' in text
+
+
+def test_the_readme_of_an_operator_of_a_node_names_files_that_exist(graft, tmp_path):
+    model = save_wave(tmp_path / "m.onnx")
+    active = {"GRAFT_PYTHON": "", "PATH": f"{os.path.dirname(os.environ['GRAFT_BIN'])}:{os.environ['PATH']}"}
+    printed = graft("new", "my_ops", "--from", "m.onnx", "--node", "wave", "--json", cwd=tmp_path, env=active)
+    readme = (tmp_path / "my_ops" / "README.md").read_text()
+    for file in re.findall(r"^\| `([^`]+)` \|", readme, re.M):
+        assert (tmp_path / "my_ops" / file).exists(), file
+    commands = [line for line in commands_in(readme) if "scp" not in line]
+    assert commands[: len(printed.json["next"])] == printed.json["next"]
+    assert commands[len(printed.json["next"]) :] == [
+        "graft build m.graft.onnx -o m.engine --operators my_ops/build/libmy_ops.so"
+    ]
+    assert model
 
 
 def save_foreign(path, op_type, inputs=("x",), attributes=None, kind=TensorProto.FLOAT, names=("n",)):

@@ -22,6 +22,8 @@ struct NewReport {
   /// The commands to run next. The program sets them, because the library does not know the names of the program's
   /// options.
   std::vector<std::string> next;
+  /// The files in which the computation of an operator of a node has to be written; empty for a template.
+  std::vector<std::string> to_write;
   /// Whether Graft's CMake package is next to the program. It is in an installation and in a wheel, but not in a build
   /// tree.
   bool has_package = false;
@@ -51,6 +53,8 @@ struct NewReport {
         field("was_there", "added", &NewReport::was_there,
               "Whether the project existed and the operator was added to it."),
         field("files", &NewReport::files, "The files that were written or changed, relative to the folder, sorted."),
+        field("to_write", &NewReport::to_write,
+              "The files in which the computation has to be written; empty for an operator of a template."),
         field("next", &NewReport::next, "The commands that lead from the project to an engine."),
     };
   }
