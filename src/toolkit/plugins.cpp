@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "engine/driver.hpp"
 #include "engine/read_fields.hpp"
+#include "graft/setting.hpp"
 #include "inspect/trials.hpp"
 #include "onnx/model.hpp"
 #include "toolkit/engine_driver.hpp"
@@ -40,17 +43,17 @@ std::optional<onnx::NodeAttribute> one_of_type(const std::string& type) {
   return std::nullopt;
 }
 
-/// Returns a model with a single node, the plugin, that reads f32 inputs of the given sizes and has one output.
-graft::onnx::Model model_of(const PluginCreator& creator, std::size_t inputs, const std::vector<std::int64_t>& sizes) {
+/// Returns a model with a single node, the plugin, that reads f32 inputs of these sizes and has one output.
+graft::onnx::Model model_of(const PluginCreator& creator, const std::vector<std::vector<std::int64_t>>& inputs) {
   graft::onnx::Model model;
   model.source = "the test model with one plugin";
   onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 17;
   std::vector<onnx::Value*> values;
-  for (std::size_t i = 0; i < inputs; ++i) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     onnx::Value* input = values.emplace_back(graph.add_input(fmt::format("x{}", i)));
     input->type = onnx::ElementType::f32;
-    input->shape = Shape(sizes.begin(), sizes.end());
+    input->shape = Shape(inputs[i].begin(), inputs[i].end());
   }
   onnx::Node* node = graph.add_node(creator.name, values, {"y"});
   const PluginCheck* creation = creation_of(creator);
@@ -67,6 +70,25 @@ graft::onnx::Model model_of(const PluginCreator& creator, std::size_t inputs, co
   return model;
 }
 
+/// Returns the sizes of the inputs of the test models, the likely ones first: all inputs of one shape or, for a plugin
+/// that reads parameters such as one number for each channel, the further inputs with one size of the first.
+std::vector<std::vector<std::vector<std::int64_t>>> test_inputs(std::size_t most_inputs) {
+  const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
+  std::vector<std::vector<std::vector<std::int64_t>>> all;
+  for (std::size_t count = 1; count <= most_inputs; ++count) {
+    for (const std::vector<std::int64_t>& first : shapes) {
+      std::vector<std::vector<std::int64_t>> others{first};
+      for (const std::int64_t size : std::set<std::int64_t>(first.begin(), first.end())) {
+        if (count > 1) others.push_back({size});
+      }
+      for (const std::vector<std::int64_t>& other : others) {
+        all.emplace_back(count, other).front() = first;
+      }
+    }
+  }
+  return all;
+}
+
 /// Checks whether TensorRT builds an engine whose only layer is the plugin. During the build TensorRT clones the
 /// plugin, calls its functions for types, shapes and formats, and serializes it. A creator does not list the inputs of
 /// its plugin, so a refusal is no failure of the check; an end of the process, or a hang, is a failure.
@@ -76,32 +98,43 @@ PluginCheck check_engine(inspect::Trials& trials, const PluginCreator& creator) 
   if (creation == nullptr || !creation->is_passed()) {
     return {name, "not checked", "no plugin could be created for this check"};
   }
-  const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
   constexpr std::size_t most_inputs = 3;
-  std::string said;
-  for (std::size_t inputs = 1; inputs <= most_inputs; ++inputs) {
-    for (const std::vector<std::int64_t>& sizes : shapes) {
-      const std::string given = fmt::format("{} of f32 {}", inputs == 1 ? "1 input" : fmt::format("{} inputs", inputs),
-                                            fmt::join(sizes, "x"));
-      const inspect::Trial trial = trials.build(model_of(creator, inputs, sizes), {}, 1.0);
-      if (said.empty()) said = trial.answer.value("message", "");
-      if (trial.outcome == inspect::Outcome::accepted) return {name, "passed", given};
-      if (trial.outcome == inspect::Outcome::hung) {
-        return {name, "failed", fmt::format("the build with {} did not finish", given)};
-      }
-      if (trial.outcome == inspect::Outcome::crashed) {
-        const auto signal = trial.answer.find("signal");
-        const bool has_signal = signal != trial.answer.end() && signal->is_string();
-        return {name, "failed",
-                fmt::format("the build with {} ended the process {}", given,
-                            has_signal ? fmt::format("by signal {}", signal->get<std::string>())
-                                       : fmt::format("with exit code {}", trial.answer.value("return_code", 0)))};
-      }
+  std::map<std::size_t, std::string> said;  // the first message for each number of inputs
+  for (const std::vector<std::vector<std::int64_t>>& inputs : test_inputs(most_inputs)) {
+    std::vector<std::string> sizes;
+    for (const std::vector<std::int64_t>& input : inputs) sizes.push_back(fmt::format("{}", fmt::join(input, "x")));
+    const std::string given =
+        fmt::format("{} of f32 {}", inputs.size() == 1 ? "1 input" : fmt::format("{} inputs", inputs.size()),
+                    fmt::join(sizes, ", "));
+    const inspect::Trial trial = trials.build(model_of(creator, inputs), {}, 1.0);
+    said.try_emplace(inputs.size(), trial.answer.value("message", ""));
+    if (trial.outcome == inspect::Outcome::accepted) return {name, "passed", given};
+    if (trial.outcome == inspect::Outcome::hung) {
+      return {name, "failed", fmt::format("the build with {} did not finish", given)};
+    }
+    if (trial.outcome == inspect::Outcome::crashed) {
+      const auto signal = trial.answer.find("signal");
+      const bool has_signal = signal != trial.answer.end() && signal->is_string();
+      return {name, "failed",
+              fmt::format("the build with {} ended the process {}", given,
+                          has_signal ? fmt::format("by signal {}", signal->get<std::string>())
+                                     : fmt::format("with exit code {}", trial.answer.value("return_code", 0)))};
     }
   }
+  // A plugin refuses a wrong number of inputs when TensorRT requests its output types. Another refusal says more.
+  const auto is_about_number = [](const auto& each) {
+    return each.second.find("getOutputDataTypes") != std::string::npos;
+  };
+  auto telling = std::find_if_not(said.begin(), said.end(), is_about_number);
+  if (telling == said.end()) telling = said.begin();
+  std::string message = telling->second;
+  std::replace(message.begin(), message.end(), '\n', ' ');
   return {name, "not checked",
-          fmt::format("TensorRT built no engine with 1 to {} f32 inputs of 2, 3 or 4 dimensions; its first message: {}",
-                      most_inputs, said)};
+          fmt::format("TensorRT built no engine with 1 to {} f32 inputs, the first of 2, 3 or 4 dimensions and the "
+                      "others of the same shape or of one dimension; a creator does not list what its plugin accepts, "
+                      "so build an engine of a network that has the plugin ({}); the first message with {}: {}",
+                      most_inputs, setting_name(Setting::build_with_library),
+                      telling->first == 1 ? "1 input" : fmt::format("{} inputs", telling->first), message)};
 }
 
 void add_engine_checks(Work& work, PluginsReport& report, const inspect::TrialOptions& options,

@@ -121,6 +121,23 @@ class TestTheProgram:
             assert engines[name]["outcome"] == "failed"
             assert signal in engines[name]["detail"]
 
+    @pytest.mark.parametrize(("rank", "outcome"), [(1, "passed"), (0, "not checked")])
+    def test_a_plugin_with_a_parameter_of_one_dimension_is_built(
+        self, compile_library: CompileLibrary, tmp_path: pathlib.Path, rank: int, outcome: str
+    ) -> None:
+        """The plugin has two inputs, the second of one rank only. No test model has a scalar."""
+        shapes = "    outputs[0] = inputs[0];\n    return 0;\n  }\n  bool supports"
+        changes = (
+            ("behavior_ == Behavior::kStrict && count != 1", "count != 2"),
+            (shapes, f"    if (inputs[1].nbDims != {rank}) return -1;\n{shapes}"),
+        )
+        library = library_with(compile_library, tmp_path, f"rank_{rank}", *changes)
+        answer = graft("plugins", library, "--check", "--tensorrt", "rtx", "--json", code=0)
+        found = answer.json["plugin_libraries"][0]["creators"][0]["checks"][-1]
+        assert (found["check"], found["outcome"]) == ("engine", outcome)
+        detail = "2 inputs of f32 2x4x8x8, 2" if rank == 1 else "the first message with 2 inputs: "
+        assert detail in found["detail"], found["detail"]
+
     def test_grafts_own_conform(self, graft_library: pathlib.Path) -> None:
         answer = graft("plugins", graft_library, "--check", "--tensorrt", "rtx", "--json", code=0)
         creators = answer.json["plugin_libraries"][0]["creators"]
