@@ -57,8 +57,9 @@ std::vector<NextStep> next_steps(const std::vector<NodeSupport>& nodes, bool is_
   if (bad != 0) {
     const std::size_t wrong =
         count([&](const NodeSupport& node) { return is_for_host(node) && is_computed_wrongly(node); });
-    steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
+    // An operator of the user's own belongs in the engine, so writing it comes before leaving it to the host.
     add_operator_to_write(nodes, can_define, steps);
+    steps.push_back({.kind = NextStep::Kind::cut, .nodes = bad, .wrong = wrong});
   } else if (dangers != 0) {
     steps.push_back({.kind = NextStep::Kind::guard, .nodes = dangers});
   } else if (rewritten != 0 && !is_built) {

@@ -92,9 +92,8 @@ std::string one_of(const std::vector<const json*>& creators, const char* field) 
 
 std::string name_the_library(std::string_view too) {
   return fmt::format(
-      "load the library that has the plugin{}: {} LIB.so, or {} for your own operators; `graft plugins LIB.so` lists "
-      "the "
-      "plugins of a library",
+      "if a library has the plugin{}, load it: {} LIB.so, or {} for your own operators; `graft plugins LIB.so` lists "
+      "the plugins of a library",
       too, setting_name(Setting::plugin_libraries), setting_name(Setting::operator_libraries));
 }
 

@@ -85,7 +85,7 @@ Judgment judge_operator(const onnx::Node& node, const onnx::OperatorMatch& match
     reason = fmt::format("Graft's {} replaces the plugin {} {}; {}", match.type->name, match.drop_in->plugin_name,
                          match.drop_in->version, reason);
   } else if (const OperatorLibrary* library = library_of(*match.type)) {
-    reason = fmt::format("from {}; {}", library->file, reason);
+    reason = fmt::format("from {}; {}", std::filesystem::path(library->file).filename().string(), reason);
   }
   return {Support::plugin, reason, "graft build"};
 }

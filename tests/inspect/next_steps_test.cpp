@@ -91,7 +91,7 @@ TEST(NextSteps, an_operator_that_no_library_has_is_written) {
   named_as_of_onnx.node = {.id = "r", .name = "r", .op = "Relu", .domain = "acme"};
   named_as_of_onnx.op = "acme::Relu";
   EXPECT_EQ(next_steps({node(Support::native), other, own, other, of_onnx, named_as_of_onnx}, false),
-            (Steps{{Kind::cut, 5}, {Kind::write, 2, 0, 1}}));
+            (Steps{{Kind::write, 2, 0, 1}, {Kind::cut, 5}}));
 }
 
 TEST(NextSteps, of_many_operators_the_one_with_most_nodes_is_written) {
@@ -103,7 +103,7 @@ TEST(NextSteps, of_many_operators_the_one_with_most_nodes_is_written) {
       nodes.back().op = "acme::Blur" + std::to_string(i);
     }
   }
-  EXPECT_EQ(next_steps(nodes, false), (Steps{{Kind::cut, 15}, {Kind::write, 5, 0, 10}}));
+  EXPECT_EQ(next_steps(nodes, false), (Steps{{Kind::write, 5, 0, 10}, {Kind::cut, 15}}));
 }
 
 TEST(NextSteps, an_operator_is_written_from_a_node_that_can_be_defined) {
@@ -118,8 +118,8 @@ TEST(NextSteps, an_operator_is_written_from_a_node_that_can_be_defined) {
   const auto steps = [&](const std::string& defined) {
     return next_steps(nodes, false, false, 0, [&](const std::string& name) { return name == defined; });
   };
-  EXPECT_EQ(steps("b"), (Steps{{Kind::cut, 4}, {Kind::write, 3, 0, 1}}));
-  EXPECT_EQ(steps("d"), (Steps{{Kind::cut, 4}, {Kind::write, 1, 0, 3}}));
+  EXPECT_EQ(steps("b"), (Steps{{Kind::write, 3, 0, 1}, {Kind::cut, 4}}));
+  EXPECT_EQ(steps("d"), (Steps{{Kind::write, 1, 0, 3}, {Kind::cut, 4}}));
   EXPECT_EQ(steps("none"), (Steps{{Kind::cut, 4}}));
 }
 

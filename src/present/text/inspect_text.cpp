@@ -81,7 +81,12 @@ Table group_table(const VerdictGroup& group, bool whole) {
   table.add({"", reason});
   if (!judged.advice.empty()) {
     const bool is_problem = report::is_problem(judged);
-    table.add({"", {(is_problem ? "what to do: " : "") + judged.advice, Color::faint}});
+    table.add({"",
+               {(is_problem                            ? "what to do: "
+                 : judged.advice.starts_with("graft ") ? "by "
+                                                       : "") +
+                    judged.advice,
+                Color::faint}});
   }
   return table;
 }
