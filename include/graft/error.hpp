@@ -8,7 +8,7 @@
 namespace graft {
 
 /// An error whose message says what happened, where, and how to continue. `kind` determines the exit code of the
-/// command line (docs/guide/command_line.md).
+/// command line (the guide "The command line").
 class Error : public std::runtime_error {
  public:
   enum class Kind {

@@ -105,7 +105,7 @@ GRAFT_API int graft_run_cuda(const graft_operator* op, const graft_call* call, v
 /* Queues an empty kernel, to measure the time of a launch. */
 GRAFT_API int graft_run_empty(void* stream);
 
-/* Loads a library of operators, built as docs/guide/add_an_operator.md describes. Afterwards graft_operator_create,
+/* Loads a library of operators, built as the guide "Your first operator" describes. Afterwards graft_operator_create,
  * graft_timed_cases and graft_random_cases accept its operators. Its code runs in this process. */
 GRAFT_API int graft_load_operators(const char* file);
 

@@ -18,6 +18,7 @@
 #include "cli/model_arguments.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/report/precision.hpp"
@@ -250,8 +251,9 @@ void add_auto(Program& program) {
   add_kept_outputs(*command, arguments->model);
   command
       ->add_option("--rules", options.convert.rules,
-                   "YAML file with your own changes to the network (docs/guide/rules.md); the results are then not "
-                   "compared")
+                   "YAML file with your own changes to the network (" + guide_page("rules") +
+                       "); the results are then not "
+                       "compared")
       ->type_name("FILE");
   command
       ->add_option("--plugins", arguments->plugins,
@@ -281,7 +283,8 @@ void add_auto(Program& program) {
       ->add_option("--ray", arguments->ray,
                    "build the engines of all networks of the folder MODEL on the machines of the Ray cluster at this "
                    "address, for example auto or ray://HOST:10001; -o is the folder for the engines "
-                   "(docs/guide/many_machines.md)")
+                   "(" +
+                       guide_page("many_machines") + ")")
       ->type_name("ADDRESS");
 }
 

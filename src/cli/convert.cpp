@@ -18,6 +18,7 @@
 #include "cli/program.hpp"
 #include "cli/release_option.hpp"
 #include "cli/watch.hpp"
+#include "core/guide_pages.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/commands.hpp"
 #include "graft/toolkit/cut.hpp"
@@ -162,8 +163,9 @@ void say_quantized(const Console& console, const report::ConvertReport& report) 
     console.say(fmt::format(
         "note: {} to u8 or with a zero point, which TensorRT does not have: f32 computes the same rounding, and the "
         "layers that read the values compute in f32; --quantized symmetric writes i8 with the same range, which "
-        "changes the results (docs/guide/quantized_networks.md)",
-        exact == 1 ? "1 value is rounded" : fmt::format("{} values are rounded", exact)));
+        "changes the results ({})",
+        exact == 1 ? "1 value is rounded" : fmt::format("{} values are rounded", exact),
+        guide_page("quantized_networks")));
     return;
   }
   if (!report.values.report) return;
@@ -370,7 +372,8 @@ void add_convert(Program& program) {
   command
       ->add_option("--rules", arguments->rules,
                    "YAML file with your own changes to the network; exit code 1 if a rule could not be applied "
-                   "(docs/guide/rules.md)")
+                   "(" +
+                       guide_page("rules") + ")")
       ->type_name("FILE");
   command->add_flag(
       "--cut", arguments->cut,

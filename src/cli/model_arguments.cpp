@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 
@@ -85,7 +86,8 @@ void add_data(Command& command, const std::string& option, toolkit::DataFiles& d
                   purpose +
                       ": FILE.npy, FILE.npz, an image, or a folder of arrays or images; NAME=FILE selects the "
                       "input and FILE.npz:ARRAY the array where several are possible; the first axis counts "
-                      "samples (docs/guide/data.md)")
+                      "samples (" +
+                      guide_page("data") + ")")
       ->type_name("DATA");
   command
       .add_option("--recipe", data.recipe,

@@ -16,6 +16,7 @@
 
 #include "cli/help.hpp"
 #include "cli/interrupts.hpp"
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "core/suggest.hpp"
 #include "graft/report/program.hpp"
@@ -260,8 +261,9 @@ int Program::parse_failure(const CLI::ParseError& error) const {
 void Program::add_operators_option(Command& command) {
   command
       .add_option("--operators", operator_libraries_,
-                  "shared library with operators of your own (see docs/guide/add_an_operator.md); repeatable. Loading "
-                  "it runs its code")
+                  "shared library with operators of your own (see " + guide_page("add_an_operator") +
+                      "); repeatable. Loading "
+                      "it runs its code")
       ->type_name("LIB");
 }
 

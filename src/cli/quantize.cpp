@@ -19,6 +19,7 @@
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
+#include "core/guide_pages.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/files.hpp"
 #include "graft/toolkit/import.hpp"
@@ -110,7 +111,8 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
       ->check(at_least(1, "an integer of at least 1"));
   add(command.add_option("--ray", arguments.ray,
                          "calibrate on the machines of the Ray cluster at this address, for example auto or "
-                         "ray://HOST:10001 (docs/guide/many_machines.md)"),
+                         "ray://HOST:10001 (" +
+                             guide_page("many_machines") + ")"),
       "ADDRESS");
 }
 

@@ -21,6 +21,7 @@
 #include "cli/page.hpp"
 #include "cli/program.hpp"
 #include "cli/watch.hpp"
+#include "core/guide_pages.hpp"
 #include "graft/error.hpp"
 #include "graft/toolkit/ray.hpp"
 #include "graft/toolkit/verify_layers.hpp"
@@ -240,7 +241,8 @@ void add_verify(Program& program) {
   command
       ->add_option("--ray", arguments->ray,
                    "run the models on the machines of the Ray cluster at this address, for example auto or "
-                   "ray://HOST:10001; needs --data (docs/guide/many_machines.md)")
+                   "ray://HOST:10001; needs --data (" +
+                       guide_page("many_machines") + ")")
       ->type_name("ADDRESS");
   command->add_option("--input", arguments->inputs, "shape of a synthetic input, NAME:1x3x224x224; repeatable")
       ->type_name("SHAPE");

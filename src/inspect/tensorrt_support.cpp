@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/guide_pages.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "inspect/tensorrt_forms.hpp"
@@ -51,7 +52,7 @@ constexpr std::string_view no_texts =
 constexpr std::string_view advice_sized_by_data =
     "the size of its output depends on the data; {} leaves this node and the nodes after it to the host; or write a "
     "plugin "
-    "with a size tensor, as docs/guide/add_an_operator.md describes";
+    "with a size tensor, as {} describes";
 
 // Operators for which there is better advice than to write a plugin. For operators that `graft convert` lowers, it
 // follows the clause in the table of lowerings.
@@ -322,7 +323,8 @@ std::string advice_on_refusal(const onnx::Node& node) {
     if (node.is(each.type)) return first + fmt::format(fmt::runtime(each.advice), setting_name(Setting::cut));
   }
   if (has_trait(node, onnx::trait::sized_by_data)) {
-    return first + fmt::format(fmt::runtime(advice_sized_by_data), setting_name(Setting::cut));
+    return first +
+           fmt::format(fmt::runtime(advice_sized_by_data), setting_name(Setting::cut), guide_page("add_an_operator"));
   }
   if (const auto advice = advice_on_type(node)) return *advice;
   if (passes::has_lowered_form(node)) return advice_to_convert();
@@ -331,9 +333,8 @@ std::string advice_on_refusal(const onnx::Node& node) {
 
 std::string advice_to_write_one() {
   return fmt::format(
-      "no operator of Graft replaces the node; {} leaves the node to the host; or write an operator, as "
-      "docs/guide/add_an_operator.md describes",
-      setting_name(Setting::cut));
+      "no operator of Graft replaces the node; {} leaves the node to the host; or write an operator, as {} describes",
+      setting_name(Setting::cut), guide_page("add_an_operator"));
 }
 
 std::string advice_on_onnxruntime(const onnx::Node& node) {

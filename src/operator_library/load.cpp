@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
@@ -24,7 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto make_one = "Build a library of operators with graft_add_plugin_library: docs/guide/add_an_operator.md";
+/// Returns the next step for a file that is not a library of operators.
+std::string make_one() {
+  return "Build a library of operators with graft_add_plugin_library: " + guide_page("add_an_operator");
+}
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why, const std::string& next) {
   throw Error("library of operators " + file + ": " + why + "\n" + next);
@@ -38,7 +42,7 @@ void check_is_whole(const std::string& file) {
   Elf64_Ehdr header{};
   const bool has_header = static_cast<bool>(stream.read(reinterpret_cast<char*>(&header), sizeof header));
   if (!has_header || std::memcmp(&header.e_ident[0], ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) {
-    refuse(file, "it is not a shared library", make_one);
+    refuse(file, "it is not a shared library", make_one());
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return;  // The dynamic loader reports this error.
   std::error_code ignored;
@@ -78,8 +82,9 @@ const ExportedOperators& exported_by(const std::string& file, void* library) {
            exports_plugins(library) ? "It is a TensorRT plugin library: load it with " +
                                           std::string(setting_name(Setting::plugin_libraries)) +
                                           ". A library of operators for the CPU is built with graft_add_plugin_library "
-                                          "of this Graft: docs/guide/add_an_operator.md"
-                                    : make_one);
+                                          "of this Graft: " +
+                                          guide_page("add_an_operator")
+                                    : make_one());
   }
   const ExportedOperators* exported = reinterpret_cast<decltype(&graft_operators)>(symbol)();
   if (exported == nullptr)
@@ -114,8 +119,8 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
   if (fs::is_directory(status)) refuse(file, "it is a folder", "Pass the .so files in it, each library by itself");
-  if (!fs::exists(status)) refuse(file, "there is no such file", make_one);
-  if (!fs::is_regular_file(status)) refuse(file, "it is not a regular file", make_one);
+  if (!fs::exists(status)) refuse(file, "there is no such file", make_one());
+  if (!fs::is_regular_file(status)) refuse(file, "it is not a regular file", make_one());
   // The loader would search the system's folders for a name without a slash.
   const fs::path path = fs::canonical(file);
   static std::mutex one_at_a_time;
@@ -133,7 +138,7 @@ const OperatorLibrary& load_operator_library(const std::string& file) {
                "or build the library on this machine with the package of this Graft");
   }
   const ExportedOperators& exported = exported_by(file, library);
-  if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one);
+  if (exported.operators == nullptr || exported.count == 0) refuse(file, "it has no operators", make_one());
   const Status added = add_operator_library({.file = path.string(),
                                              .plugin_namespace = text_of(exported.plugin_namespace),
                                              .operators = {exported.operators, exported.operators + exported.count},

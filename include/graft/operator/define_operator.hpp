@@ -30,7 +30,7 @@ struct Variant {
 };
 
 /// The members that every definition must have. `types()` returns an array of the TypeConstraint that its ports name.
-/// docs/guide/operator_definition.md explains a definition line by line.
+/// The guide "The definition of an operator" explains a definition line by line.
 ///
 /// A definition may also have the members below. One of them with another signature than written does not compile:
 ///   bool accepts(const TypeRow&, std::span<const int> input_ranks) const  whether a row fits the attributes and ranks;

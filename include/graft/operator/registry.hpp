@@ -14,7 +14,7 @@ namespace graft {
 /// included. Each program has one definition of this function, generated from the list that its build names.
 [[nodiscard]] std::span<const OperatorType* const> linked_operators();
 
-/// Rules of a library that replace subgraphs of a network with operators. docs/guide/add_an_operator.md describes the
+/// Rules of a library that replace subgraphs of a network with operators. The guide "Your first operator" describes the
 /// language of the rules.
 struct FusionRules {
   const char* file;  ///< The file name of the rules in messages, such as "squareplus_fusion.yaml".

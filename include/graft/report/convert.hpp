@@ -34,7 +34,8 @@ struct ConvertOptions {
   /// rewritten, and the rules for this release judge the nodes. If empty, there is no
   /// particular target release.
   std::string release = {};
-  std::filesystem::path rules = {};  ///< A YAML file with the caller's own rewrites (docs/guide/rules.md), or empty.
+  std::filesystem::path rules =
+      {};  ///< A YAML file with the caller's own rewrites (the guide "Change a network with rules"), or empty.
   /// The maximum number of nodes that replace one Loop or Scan whose number of iterations is known: its body is copied
   /// for each iteration. With 0 no Loop and no Scan is replaced.
   std::int64_t unroll = default_unroll;

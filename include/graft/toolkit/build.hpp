@@ -44,7 +44,8 @@ struct MemoryLimits {
 /// The type and the memory layouts that an input or output of the engine may have.
 struct PortFormat {
   std::string type = {};  ///< The element type, such as "f16"; if empty, the model's type.
-  /// The allowed layouts, at least one, by TensorRT's names "linear", "chw4", "hwc8" ... (docs/guide/build_options.md).
+  /// The allowed layouts, at least one, by TensorRT's names "linear", "chw4", "hwc8" ... (the guide "Build options, for
+  /// users of trtexec").
   std::vector<std::string> formats = {"linear"};
 };
 

@@ -1,5 +1,5 @@
 // Data for the inputs of a network, from files: which files there may be, and how their arrays become inputs. The
-// guide docs/guide/data.md has the rules, which are the same for tensors in memory.
+// guide "Give data to Graft" has the rules, which are the same for tensors in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct DataFiles {
   /// equals sign before it select the input, "image=images.npy"; a colon and a name after an .npz file select an array,
   /// "digits.npz:images". Both may be left out where only one input or array is possible.
   std::vector<std::string> sources = {};
-  std::filesystem::path recipe = {};  ///< A YAML file that describes how images are prepared (docs/guide/data.md).
-  std::int64_t samples = 0;           ///< Maximum number of files of a folder, evenly spread over it; 0: all.
+  std::filesystem::path recipe =
+      {};                    ///< A YAML file that describes how images are prepared (the guide "Give data to Graft").
+  std::int64_t samples = 0;  ///< Maximum number of files of a folder, evenly spread over it; 0: all.
 
   [[nodiscard]] bool empty() const { return sources.empty(); }
 };

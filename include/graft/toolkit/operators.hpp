@@ -15,7 +15,7 @@ using report::CaffeLayer;
 using report::OperatorFacts;
 using report::TensorFlowOperator;
 
-/// Loads a library of operators, as `graft new` creates one (docs/guide/add_an_operator.md), and returns the names of
+/// Loads a library of operators, as `graft new` creates one (the guide "Your first operator"), and returns the names of
 /// its operators. Afterwards the toolkit supports them as it supports Graft's own: CPU kernels, ONNX functions,
 /// fusions, int8; and `build` loads the library's plugins into TensorRT. Call it before models with these operators are
 /// loaded. A library that is loaded already is not loaded again.

@@ -29,8 +29,8 @@ namespace graft::toolkit {
 /// Returns the value of the key `cut` in the JSON of `graft convert --cut --json`.
 [[nodiscard]] GRAFT_API std::string to_json(const CutResult& result);
 
-/// Returns the HTML page that the command for this report writes with --report (docs/guide/reports.md). The page needs
-/// no other file and no network.
+/// Returns the HTML page that the command for this report writes with --report (the guide "Look at a network:
+/// reports"). The page needs no other file and no network.
 [[nodiscard]] GRAFT_API std::string to_page(const InspectReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const ConvertReport& report);
 [[nodiscard]] GRAFT_API std::string to_page(const VerifyResult& result);

@@ -41,10 +41,10 @@ class GRAFT_API Session {
   Session& operator=(Session&&) noexcept;
 
   /// Runs the model. `inputs` has every input by name (the only input may have the empty name), and the result every
-  /// output. Inputs are converted by the rules of docs/guide/data.md: to the type of the model, and with a first axis
-  /// for a single sample. f16 and bf16 tensors are computed in f32 and rounded once. Throws Error, naming the input,
-  /// for a missing or unknown input and for an input that does not fit; Error for an output whose type is not a
-  /// TensorType; Cancelled.
+  /// output. Inputs are converted by the rules of the guide "Give data to Graft": to the type of the model, and with a
+  /// first axis for a single sample. f16 and bf16 tensors are computed in f32 and rounded once. Throws Error, naming
+  /// the input, for a missing or unknown input and for an input that does not fit; Error for an output whose type is
+  /// not a TensorType; Cancelled.
   [[nodiscard]] Tensors run(const Tensors& inputs);
   /// Runs the model once for each run of the data, and joins each output along its first axis. Throws Error for an
   /// output without a first axis, or whose other sizes differ between the runs.

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "core/guide_pages.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "import/messages.hpp"
@@ -46,8 +47,8 @@ constexpr std::string_view how_to_freeze =
 std::string how_to_go_on() {
   return fmt::format(
       "\nSelect outputs that do not depend on these operators, or a tensor before them, with {}. "
-      "docs/guide/from_tensorflow.md lists replacements",
-      setting_name(Setting::kept_outputs));
+      "{} lists replacements",
+      setting_name(Setting::kept_outputs), guide_page("from_tensorflow"));
 }
 
 /// Returns the outputs of a graph for which the caller requested none: the tensors that no node reads. Exit nodes of

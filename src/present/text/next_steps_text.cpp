@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/guide_pages.hpp"
 #include "core/shell_quoted.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/build.hpp"
@@ -396,7 +397,7 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
   commands.push_back(
       {"", is_refused
                ? fmt::format("an application runs {}, in a runtime that has the nodes of this half", order)
-               : fmt::format("an application runs {}: docs/guide/cut_a_network.md has an example program", order)});
+               : fmt::format("an application runs {}: {} has an example program", order, guide_page("cut_a_network"))});
   return commands;
 }
 
