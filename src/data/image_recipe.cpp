@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "data/images.hpp"
 #include "graft/error.hpp"
@@ -51,6 +52,7 @@ class RecipeReader {
         recipe.mean = numbers_of(value, "mean");
       } else if (key == "scale") {
         recipe.scale = numbers_of(value, "scale");
+        recipe.has_scale = true;
       } else if (key == "layout") {
         recipe.channels_last = is_channels_last(value);
       } else if (key == "input") {
@@ -111,12 +113,24 @@ class RecipeReader {
     return text == "nhwc";
   }
 
+  /// Returns the value of a number, or of a fraction of two numbers such as 1/255; nothing for other text.
+  [[nodiscard]] static std::optional<double> parse_number(std::string text) {
+    std::erase(text, ' ');
+    const auto parse = [](const std::string& part) {
+      double number = 0;
+      return YAML::convert<double>::decode(YAML::Node(part), number) ? number : std::nan("");
+    };
+    const std::size_t slash = text.find('/');
+    const double number =
+        slash == std::string::npos ? parse(text) : parse(text.substr(0, slash)) / parse(text.substr(slash + 1));
+    return std::isfinite(number) ? std::optional(number) : std::nullopt;
+  }
+
   [[nodiscard]] double number_of(const YAML::Node& node, std::string_view what) const {
-    double number = 0;
-    if (!node.IsScalar() || !YAML::convert<double>::decode(node, number) || !std::isfinite(number)) {
-      fail(node, fmt::format("{} must be a finite number or a list of finite numbers", what));
-    }
-    return number;
+    const std::optional<double> number = node.IsScalar() ? parse_number(node.Scalar()) : std::nullopt;
+    if (!number)
+      fail(node, fmt::format("{} must be a finite number or fraction, such as 1/255, or a list of them", what));
+    return *number;
   }
 
   [[nodiscard]] std::vector<double> numbers_of(const YAML::Node& node, std::string_view what) const {

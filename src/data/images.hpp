@@ -43,7 +43,7 @@ struct ImageHeader {
 ///   crop: [224, 224]                  # height, width, from the middle
 ///   channels: rgb                     # rgb, bgr, gray
 ///   mean: [123.675, 116.28, 103.53]   # one number, or one for each channel
-///   scale: [0.01712, 0.01751, 0.01743]
+///   scale: [0.01712, 0.01751, 0.01743]   # or fractions: 1/255
 ///   layout: nchw                      # nchw, nhwc
 ///   input: image                      # of the model, where it has several
 struct ImageRecipe {
@@ -59,6 +59,7 @@ struct ImageRecipe {
   Channels channels = Channels::rgb;
   std::vector<double> mean{0};
   std::vector<double> scale{1};
+  bool has_scale = false;  ///< Whether the YAML has the key `scale`.
   bool channels_last = false;
   std::string input;
   std::string text;  ///< The YAML as it was written.

@@ -428,7 +428,22 @@ class Opener {
       result_.list.push_back(std::move(found->second));
     }
     if (recipe_) result_.identity += recipe_->text;
+    if (recipe_ && !recipe_->has_scale) note_range_of_pixels();
     return std::move(result_);
+  }
+
+  /// Adds a note with the range of the values of images. A network that was trained with values from 0 to 1 runs with
+  /// pixels from 0 to 255 too, and its results and its calibration are then wrong.
+  void note_range_of_pixels() {
+    constexpr double largest_pixel = 255;
+    const auto [lowest, highest] = std::ranges::minmax(recipe_->mean);
+    for (const Column& column : result_.list) {
+      if (!column.is_images) continue;
+      result_.notes.push_back(
+          fmt::format("{}: values {:.6g} to {:.6g}; the recipe has no scale. If the network expects 0 to 1, add the "
+                      "line `scale: 1/255` to {}",
+                      column.input.name(), -highest, largest_pixel - lowest, options_.recipe.string()));
+    }
   }
 
   void fit_column(Column& column) {

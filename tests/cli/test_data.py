@@ -199,6 +199,26 @@ def png(pixels):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def test_a_recipe_without_a_scale_is_noted_with_the_range_of_the_values(graft, tmp_path):
+    pixels = np.arange(0, 256, 4).reshape(8, 8)
+    (tmp_path / "image.png").write_bytes(png(pixels))
+    recipe = tmp_path / "images.yaml"
+    model = save(tmp_path / "m.onnx", [node("Identity", "x", "y")], [("x", [1, 1, 8, 8])], [("y", [1, 1, 8, 8])])
+    lines = {
+        "": (0, 1, "x: values 0 to 255; the recipe has no scale"),
+        "mean: 100\n": (100, 1, "x: values -100 to 155; the recipe has no scale"),
+        "scale: 1/255\n": (0, 1 / 255, None),
+    }
+    for line, (mean, scale, note) in lines.items():
+        recipe.write_text("channels: gray\n" + line)
+        options = ("--input", tmp_path / "image.png", "--recipe", recipe, "-o", tmp_path / "y.npz")
+        answer = graft("run", model, *options, code=0)
+        expected = ((pixels - mean) * scale).astype(np.float32)
+        np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"][0, 0], expected, rtol=1e-5, atol=1e-4)
+        said = " ".join(answer.err.split())
+        assert (note is None and "the recipe has no scale" not in said) or (note is not None and note in said), said
+
+
 def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_path):
     """The commands of docs/guide/data.md, on images in folders for their classes."""
     scale = 255 / float(IMAGES.max())

@@ -220,10 +220,21 @@ TEST_F(Images, RecipesAreRefusedByLine) {
   expect_refused("channels: rgba", "channels is 'rgba'; it must be rgb, bgr or gray");
   expect_refused("mean: [1, 2]", "mean has 2 values; it must have 1, or 3, one for each channel");
   expect_refused("{channels: gray, scale: [1, 2, 3]}", "scale has 3 values; it must have 1");
-  expect_refused("scale: .nan", "scale must be a finite number or a list of finite numbers");
+  expect_refused("scale: .nan", "scale must be a finite number or fraction, such as 1/255, or a list of them");
+  for (const char* text : {"scale: 1/0", "scale: 1/", "scale: /255", "scale: 1/2/3", "scale: one/255", "scale: []"}) {
+    expect_refused(text, "scale ");
+  }
   expect_refused("- 1", "this is not a mapping");
   expect_refused("a: [", "r.yaml:");
   expect_refused("layout: hwc", "layout is 'hwc'; it must be nchw or nhwc");
+}
+
+TEST_F(Images, NumbersOfARecipeMayBeFractions) {
+  const ImageRecipe recipe = parse_image_recipe("scale: 1/255\nmean: [\"1 / 4\", 0, -3/2]\n", "r.yaml");
+  EXPECT_THAT(recipe.scale, testing::ElementsAre(1.0 / 255));
+  EXPECT_THAT(recipe.mean, testing::ElementsAre(0.25, 0, -1.5));
+  EXPECT_TRUE(recipe.has_scale);
+  EXPECT_FALSE(parse_image_recipe("resize: 5\n", "r.yaml").has_scale);
 }
 
 onnx::Model small_model() {
