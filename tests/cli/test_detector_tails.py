@@ -1,6 +1,7 @@
 # Tests the plugins of detectors under their own names: `run` computes what their owners describe, `convert` replaces
 # them, and `inspect` reports Graft's operator.
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -243,3 +244,44 @@ def test_faults_name_the_node(graft, tmp_path, op_type, attributes, outputs, wor
     error = graft("convert", model, "-o", tmp_path / "out.onnx", code=2).err
     assert words in error and "tail" in error
     assert not (tmp_path / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("prefixes", [("num_detections", "detection_"), ("num_dets", "det_")])
+def test_the_example_prints_boxes_under_the_names_of_both_exporters(tmp_path, prefixes):
+    count, prefix = prefixes
+    boxes = np.zeros((2, 3, 4), np.float32)
+    boxes[1, 0] = [1, 2, 3, 4]
+    scores, classes = np.full((2, 3), 0.5, np.float32), np.array([[7, 7, 7], [5, 7, 7]], np.int32)
+    counts = np.array([[0], [1]], np.int32)
+    arrays = {count: counts, f"{prefix}boxes": boxes, f"{prefix}scores": scores, f"{prefix}classes": classes}
+    np.savez(tmp_path / "found.npz", **arrays)
+    script = pathlib.Path(SOURCE) / "examples" / "yolo" / "show_boxes.py"
+    answer = subprocess.run(
+        [sys.executable, script, tmp_path / "found.npz"], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "picture 1: class 5 with score 0.50 at [1.0, 2.0, 3.0, 4.0]\n"
+
+
+def test_inspect_lists_the_plugin_before_native_nodes_and_converts_first(graft, tmp_path):
+    """A plugin that Graft replaces needs attention, and native nodes with a remark do not."""
+    chain = ["Transpose", "Softplus", "Neg", "Abs", "Sqrt", "Exp"]
+    nodes = [helper.make_node(op, [f"v{i}"], [f"v{i + 1}"], op.lower()) for i, op in enumerate(chain)]
+    nodes[0].attribute.append(helper.make_attribute("perm", [0, 2, 1]))
+    nodes.append(helper.make_node("Transpose", [f"v{len(chain)}"], ["b"], "back", perm=[0, 2, 1]))
+    outputs = ["num_dets", "det_boxes", "det_scores", "det_classes"]
+    nodes.append(helper.make_node("EfficientNMS_TRT", ["b", "s"], outputs, "tail", domain="TRT", **EFFICIENT))
+    inputs = [
+        helper.make_tensor_value_info("v0", FLOAT, [1, BOXES, 4]),
+        helper.make_tensor_value_info("s", FLOAT, [1, BOXES, CLASSES]),
+    ]
+    types = [INT32, FLOAT, FLOAT, INT32]
+    ends = [helper.make_tensor_value_info(name, dtype, None) for name, dtype in zip(outputs, types, strict=True)]
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("TRT", 1)]
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, ends), opset_imports=opsets, ir_version=8), path)
+    for probe in ("none", "builder"):
+        text = graft("inspect", path, "--probe", probe, "--target", "sm120", code=0).out
+        listed = text[text.index("neither TensorRT nor Graft runs it") :]
+        assert "EfficientNMS_TRT  tail" in listed and "  native  " in listed
+        assert listed.index("EfficientNMS_TRT  tail") < listed.index("  native  "), text
+        assert "next  graft convert" in text and "graft build" not in text[text.index("next  ") :]

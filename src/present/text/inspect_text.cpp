@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -96,7 +98,9 @@ Listing nodes_listing(const std::vector<report::NodeSupport>& nodes, bool all) {
   constexpr std::size_t few_others = 4;
   const VerdictGroups groups = report::group_verdicts(nodes, all);
   Listing listing;
-  const auto add = [&](const std::vector<VerdictGroup>& some, std::size_t few) {
+  const auto add = [&](const std::vector<VerdictGroup>& list, std::size_t few, const auto& fits) {
+    std::vector<VerdictGroup> some;
+    std::ranges::copy_if(list, std::back_inserter(some), [&](const auto& group) { return fits(group.first()); });
     std::size_t left_out = 0;
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (all || i < few) {
@@ -111,8 +115,13 @@ Listing nodes_listing(const std::vector<report::NodeSupport>& nodes, bool all) {
     listing.add(fmt::format("and {} more, for {} other reasons: --all shows them", count_text(left_out, "node"),
                             some.size() - few));
   };
-  add(groups.problems, few_problems);
-  add(groups.others, few_others);
+  // The nodes that need most attention come first. The groups of a list keep their order.
+  const auto is_open = [](const report::NodeSupport& node) { return report::is_open(node.support); };
+  const auto is_native = [](const report::NodeSupport& node) { return node.support == report::Support::native; };
+  add(groups.problems, few_problems, std::not_fn(is_open));
+  add(groups.others, few_others, std::not_fn(is_native));
+  add(groups.problems, few_problems, is_open);
+  add(groups.others, few_others, is_native);
   if (groups.plain.empty()) return listing;
   Table plain;
   for (const VerdictGroup& group : groups.plain) {
