@@ -176,7 +176,8 @@ void say_quantized(const Console& console, const report::ConvertReport& report) 
   }
 }
 
-void say_result(const Console& console, const report::ConvertReport& report, const ConvertArguments& arguments) {
+void say_result(const Console& console, const report::ConvertReport& report, const ConvertArguments& arguments,
+                bool is_cut) {
   const bool is_imported = !report.origin.format.empty();
   if (is_imported) {
     console.say(present::io_table(report.inputs, report.outputs));
@@ -200,8 +201,11 @@ void say_result(const Console& console, const report::ConvertReport& report, con
   for (const std::string& warning : report.warnings) console.warn(warning);
   for (const report::Support verdict : report::all_supports) {
     if (!report::is_bad(verdict) && !report::is_open(verdict)) continue;
-    say_section(console, console.paint(present::problems_title(report.nodes, verdict), present::color_of(verdict)),
-                present::problems_table(report.nodes, verdict));
+    // Nodes that TensorRT was not run on read results of the nodes that it does not run, so that they are cut off too.
+    const bool are_on_host = is_cut && (report::is_bad(verdict) || verdict == report::Support::not_asked);
+    const present::Color color = are_on_host ? present::Color::none : present::color_of(verdict);
+    say_section(console, console.paint(present::problems_title(report.nodes, verdict, are_on_host), color),
+                present::problems_table(report.nodes, verdict, are_on_host));
   }
   for (const std::string& warning : report.rejections) console.warn(warning);
   console.say();
@@ -302,7 +306,7 @@ Exit convert(const Console& console, ConvertArguments& arguments) {
     }
     write_report(console, std::move(page), arguments.report);
   }
-  say_result(console, report, arguments);
+  say_result(console, report, arguments, halves.has_value());
   if (halves) say_cut(console, *halves);
   const std::vector<present::NextCommand> next =
       halves ? present::next_commands(report, *halves) : present::next_commands(report);

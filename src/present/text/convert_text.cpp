@@ -244,7 +244,7 @@ std::vector<std::string> rule_errors(const report::RewriteReport& report) {
   return errors;
 }
 
-Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict) {
+Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict, bool are_on_host) {
   // Groups of nodes with the same operator and the same reason, in the order of their first nodes.
   std::vector<std::vector<const report::NodeSupport*>> groups;
   for (const report::NodeSupport& node : nodes) {
@@ -267,16 +267,19 @@ Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Supp
     table.add({{group.front()->op, color_of(verdict)},
                fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
     table.add({"", group.front()->reason});
-    table.add({"", {"what to do: " + group.front()->advice, Color::faint}});
+    if (!are_on_host) table.add({"", {"what to do: " + group.front()->advice, Color::faint}});
   }
   return table;
 }
 
-std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict) {
+std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict, bool are_on_host) {
   const auto count = std::count_if(nodes.begin(), nodes.end(),
                                    [&](const report::NodeSupport& node) { return node.support == verdict; });
   if (count == 0) return {};
   const std::string nodes_text = count_text(static_cast<std::size_t>(count), "node");
+  if (are_on_host) {
+    return fmt::format("{} {} in the half for the host now, as requested", nodes_text, count == 1 ? "is" : "are");
+  }
   switch (verdict) {
     case report::Support::unknown: return nodes_text + " for which no rule determines whether TensorRT runs them";
     case report::Support::unsupported: {

@@ -38,11 +38,14 @@ namespace graft::present {
 /// Returns a message for each rule that is not optional and matched nothing or was not applied at every match.
 [[nodiscard]] std::vector<std::string> rule_errors(const report::RewriteReport& report);
 
-/// Returns the nodes with this verdict. Nodes with the same operator and reason share a row.
-[[nodiscard]] Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict);
-/// Returns the title of problems_table, "2 nodes that neither TensorRT nor Graft runs"; empty if no node has the
-/// verdict.
-[[nodiscard]] std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict);
+/// Returns the nodes with this verdict. Nodes with the same operator and reason share a row. With `are_on_host`, the
+/// nodes were cut off, and the table has no advice.
+[[nodiscard]] Table problems_table(const std::vector<report::NodeSupport>& nodes, report::Support verdict,
+                                   bool are_on_host = false);
+/// Returns the title of problems_table, "2 nodes that neither TensorRT nor Graft runs" or "2 nodes are in the half for
+/// the host now"; empty if no node has the verdict.
+[[nodiscard]] std::string problems_title(const std::vector<report::NodeSupport>& nodes, report::Support verdict,
+                                         bool are_on_host = false);
 
 /// Returns whether the result computes the same values as the given model, or why they were not compared.
 [[nodiscard]] std::string values_text(const report::ConvertReport& report);
