@@ -47,8 +47,10 @@ for every command but `inspect`, which lists the node as unsupported and exits w
 allow is accepted if the installed TensorRT builds it.
 
 A file is written completely or not at all, also when a command is interrupted (exit code 128 + the signal's number).
-Colors and progress bars appear on a terminal only; `NO_COLOR` turns colors off. `GRAFT_PYTHON` names the Python whose
-TensorRT is used; without it `graft` uses the Python that `make deps` installed, then `python3` on PATH.
+Colors appear on a terminal only; `NO_COLOR` turns them off. Progress is a bar where standard error is a terminal, and
+elsewhere a line every five seconds, such as `75 %  build: load TensorRT`, so that a log shows it; `-q` turns both off.
+`GRAFT_PYTHON` names the Python whose TensorRT is used; without it `graft` uses the Python that `make deps` installed,
+then `python3` on PATH.
 """
 
 PLUGIN_LIBRARIES = ("libgraft_plugins.so", "libgraft_stand_ins.so", "libgraft_onnx.so")

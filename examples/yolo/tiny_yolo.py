@@ -1,8 +1,12 @@
-# tiny_yolo.py MODEL.onnx PICTURE.npz: writes a network with the output of an exported YOLO11, and a picture for it.
+# tiny_yolo.py MODEL.onnx PICTURE.npz: writes a network with the output of an exported YOLO11, and a picture for it, also
+# as PICTURE.png.
 """The network finds red, green and blue squares of 32 pixels. For each cell of 8 pixels it has a box around the cell and
 a score for each color, and the output has the layout of Ultralytics: N, 4 + classes, boxes."""
 
+import pathlib
+import struct
 import sys
+import zlib
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, save
@@ -36,3 +40,14 @@ picture = np.zeros((1, 3, SIZE, SIZE), np.float32)
 for color, left, top in ((0, 16, 24), (2, 96, 32), (1, 56, 104)):
     picture[0, color, top : top + SQUARE, left : left + SQUARE] = 1
 np.savez(sys.argv[2], images=picture)
+
+
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+pixels = (picture[0].transpose(1, 2, 0) * 255).astype(np.uint8).reshape(SIZE, -1)
+rows = np.pad(pixels, ((0, 0), (1, 0))).tobytes()  # a byte before each row names its filter, none
+header = struct.pack(">IIBBBBB", SIZE, SIZE, 8, 2, 0, 0, 0)  # 8 bits for each of three colors
+chunks = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+pathlib.Path(sys.argv[2]).with_suffix(".png").write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)

@@ -451,8 +451,8 @@ def build(
     crash of TensorRT raises graft.Error. TensorRT-RTX needs no GPU. The file is written completely or not at all.
 
     engine: the file to write.
-    targets: GPU architectures, ["sm89"], or "current", the GPU of this machine. Empty: with TensorRT-RTX all from
-        Ampere on, with TensorRT the GPU of this machine.
+    targets: GPUs: architectures such as "sm89", products such as "RTX 4090", or "current", the GPU of this machine.
+        Empty: with TensorRT-RTX all from Ampere on, with TensorRT the GPU of this machine.
     shapes: the minimum, optimum and maximum shape of each dynamic input, or a single shape:
         {"image": ([1, 1, 8, 8], [8, 1, 8, 8], [64, 1, 8, 8])}.
     profiles: further ranges, one dict as in `shapes` for each optimization profile.

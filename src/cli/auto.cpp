@@ -238,7 +238,8 @@ void add_auto(Program& program) {
       ->type_name("RANGE");
   command
       ->add_option("--target", options.build.targets,
-                   "GPU architectures, for example sm120, or current (default: the GPU of this machine; without one, "
+                   "GPUs: architectures such as sm120, products such as rtx4090, or current (default: the GPU of this "
+                   "machine; without one, "
                    "TensorRT-RTX builds for all GPUs from Ampere on)")
       ->type_name("LIST")
       ->delimiter(',');

@@ -112,7 +112,6 @@ Exit build(const Console& console, const BuildArguments& arguments, const std::v
     console.say(present::next_table({*next}));
   }
   console.result(present::build_json(report));
-  if (!report.targets_without_plugins.empty()) console.error(report.missing_code);
   if (!report.computed_wrongly.empty()) console.error(present::computed_wrongly_text(report));
   return report.is_sound() ? Exit::done : Exit::answer_is_no;
 }
@@ -125,10 +124,9 @@ void add_build(Program& program) {
   Command* command = program.add_command(
       "build",
       "builds a TensorRT engine with Graft's plugins from an ONNX model; TensorRT-RTX needs no GPU for it; trtexec's "
-      "options are accepted too. Exit code 1 if the build fails or the engine that was written is known not to "
-      "work: the plugin library has no code for a GPU that the engine is built for, or the installed TensorRT is known "
-      "to "
-      "compute a node wrongly",
+      "options are accepted too. Exit code 1 if the build fails, if the plugin library has no code for a target of "
+      "an engine with plugins, which is then not built, or if the installed TensorRT is known to compute a node of the "
+      "engine wrongly",
       "graft build digits.graft.onnx -o digits.engine --target sm120,sm121 --shapes image=1x1x8x8..8x1x8x8..64x1x8x8",
       [arguments, notes](const Console& c) { return build(c, *arguments, *notes); });
   program.translate("build", [notes](const std::vector<std::string>& words) {
@@ -141,8 +139,8 @@ void add_build(Program& program) {
   command->add_option("-o,--output", arguments->output, "engine file to write")->type_name("FILE")->required();
   command
       ->add_option("--target", arguments->options.targets,
-                   "GPU architectures, for example sm120,sm121, or current (default with TensorRT-RTX: Ampere and "
-                   "later; with TensorRT: current)")
+                   "GPUs: architectures such as sm120,sm121, products such as rtx4090, or current (default with "
+                   "TensorRT-RTX: Ampere and later; with TensorRT: current)")
       ->type_name("LIST")
       ->delimiter(',');
   command

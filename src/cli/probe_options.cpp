@@ -31,7 +31,7 @@ void add_probe_options(Command& command, ProbeArguments& arguments, const std::s
                   "minimum, optimum and maximum shape of an input with dynamic dimensions, NAME=MIN..OPT..MAX, for the "
                   "builder; repeatable")
       ->type_name("RANGE");
-  command.add_option("--target", arguments.options.targets, "GPU architectures to build for, as for `graft build`")
+  command.add_option("--target", arguments.options.targets, "GPUs to build for, as for `graft build`")
       ->type_name("LIST")
       ->delimiter(',');
   command

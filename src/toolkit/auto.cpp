@@ -19,6 +19,8 @@
 #include "toolkit/build_arguments.hpp"
 #include "toolkit/data.hpp"
 #include "toolkit/engine_driver.hpp"
+#include "toolkit/gpu_targets.hpp"
+#include "toolkit/plugin_targets.hpp"
 #include "toolkit/quantize.hpp"
 #include "toolkit/tensors.hpp"
 
@@ -85,8 +87,7 @@ bool may_have_plugins(const ConvertReport& report) {
 
 EngineCheck check_targets(const BuildReport& build) {
   const std::size_t plugins = build.network.plugins.size();
-  EngineCheck check{.name = "targets", .passed = build.targets_without_plugins.empty(), .found = build.missing_code};
-  if (!check.passed.value()) return check;
+  EngineCheck check{.name = "targets", .passed = true, .found = {}};
   check.found = plugins == 0 ? "the engine needs no plugin library"
                              : fmt::format("the plugins in the engine have code for all its GPUs: {} of {} layers",
                                            plugins, build.layer_count());
@@ -165,6 +166,7 @@ class AutoRun {
     if (options.quantize) report_.precision = options.quantize->precision;
     for (const StepPlace& place : step_places) report_.steps.push_back({.name = place.name});
     converted_ = report_.folder / converted_name;
+    build_.targets = parse_targets(build_.targets);
   }
 
   AutoReport run() {
@@ -292,6 +294,7 @@ class AutoRun {
     if (!run(convert_step, [this] { return convert(); })) return finish_commands();
     check_ranges(report_.convert->model, build_);
     choose_targets_of_plugins();
+    if (!have_plugins_code()) return;
     if (const std::string why = why_not_verified(); !why.empty()) {
       skip(verify_step, why);
     } else if (!run(verify_step, [this] { return verify(); })) {
@@ -407,6 +410,24 @@ class AutoRun {
     report_.why_targets =
         fmt::format("{}, and the plugins in the network have code only for {}; {} names other GPUs", why_no_gpu_,
                     targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
+  }
+
+  /// Returns whether the plugin library has code for all targets of an engine with plugins. If not, the step that
+  /// builds is negative, before minutes of comparison and calibration.
+  bool have_plugins_code() {
+    AutoStep& build = step(build_step);
+    BuildOptions options = build_options();
+    options.model_file = converted_;
+    try {
+      check_plugin_targets(report_.convert->model, report_.engine, options);
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() != Error::Kind::answer_is_no) throw;
+      build.why = error.what();
+    }
+    build.state = StepState::negative;
+    if (options_.on_step) options_.on_step(report_, build);
+    return false;
   }
 
   [[nodiscard]] std::string why_not_verified() const {

@@ -22,6 +22,7 @@
 #include "graft/error.hpp"
 #include "graft/operator/registry.hpp"
 #include "graft/setting.hpp"
+#include "graft/toolkit/commands.hpp"
 #include "inspect/different_tensors.hpp"
 #include "inspect/plugin_need.hpp"
 #include "inspect/tensorrt_release.hpp"
@@ -42,7 +43,9 @@
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
 #include "toolkit/engine_driver.hpp"
+#include "toolkit/gpu_targets.hpp"
 #include "toolkit/inspect.hpp"
+#include "toolkit/plugin_targets.hpp"
 
 namespace graft::toolkit {
 namespace {
@@ -52,46 +55,82 @@ std::optional<inspect::Release> release_of(const report::TensorRTIdentity& tenso
   return inspect::find_release(fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version));
 }
 
-/// Sets `targets_without_plugins` to the targets for which Graft's plugin library has no code, and `missing_code` to a
-/// message about them. On such a target the engine loads, but its plugins fail.
-void find_targets_without_plugins(const onnx::Model& given, BuildReport& report) {
-  const std::vector<std::string> architectures = cuda_architectures();
-  const bool is_default = report.targets.empty() && report.tensorrt.flavor == "rtx";
-  const DefaultTargets defaults = default_targets();
-  std::vector<std::string> present = is_default ? defaults.with_code : std::vector<std::string>();
-  std::vector<std::string> missing = is_default ? defaults.without_code : std::vector<std::string>();
-  for (const std::string& target : report.targets)
-    (runs_on(architectures, target) ? present : missing).push_back(target);
-  if (missing.empty()) return;
-  const std::string need =
-      inspect::find_plugin_need(given, release_of(report.tensorrt).value_or(inspect::newest_measured_release()));
-  std::vector<std::string> remedies;
-  if (need.empty()) {
-    remedies.push_back(fmt::format("Build without plugins: {}; ", setting_name(Setting::without_plugins)));
-  }
-  if (!present.empty()) {
-    remedies.push_back(fmt::format("{}uild for the GPUs that the library has code for: {} {}; ",
-                                   remedies.empty() ? 'B' : 'b', setting_name(Setting::targets),
-                                   fmt::join(present, ",")));
-  }
-  report.missing_code = fmt::format(
-      "the engine's plugins cannot run on {}: libgraft_plugins.so has no code for {}{}; the library has code for "
-      "{}{}\n{}{} a library "
-      "with code for all GPUs: GRAFT_CUDA_ARCHITECTURES=all make build, or the wheel that "
-      "GRAFT_CUDA_ARCHITECTURES=all make wheel builds",
-      fmt::join(missing, ", "), missing.size() == 1 ? "it" : "them",
-      is_default ? " (without a target TensorRT-RTX builds for Ampere and later GPUs)" : "",
-      architectures_text(architectures),
-      need.empty() ? "" : fmt::format("; without plugins TensorRT does not run {}", need), fmt::join(remedies, ""),
-      remedies.empty() ? "Use" : "or use");
-  report.targets_without_plugins = std::move(missing);
-}
-
 /// Returns whether the engine driver builds with TensorRT-RTX for these options.
 bool builds_with_rtx(const BuildOptions& options) {
   std::vector<std::string> question = choice_arguments(options);
   question.insert(question.begin(), "choose");
   return ask_engine_driver(question, {}, {}, options.watch).result.value("flavor", "") == "rtx";
+}
+
+/// Returns the values of an option NAME=VALUE among the options of the engine driver.
+std::vector<std::string> driver_values(const BuildOptions& options, const std::string& name) {
+  std::vector<std::string> values;
+  for (const std::string& option : options.driver_options) {
+    if (option.starts_with(name + "=")) values.push_back(option.substr(name.size() + 1));
+  }
+  return values;
+}
+
+/// Returns the command that cuts the model so that the nodes that need a plugin are left to the host.
+std::string command_without_plugins(const Model& given, const BuildOptions& options) {
+  const std::filesystem::path file =
+      options.model_file.empty() ? std::filesystem::path(given.source()) : options.model_file;
+  report::ConvertOptions convert;
+  convert.plugins = report::Plugins::never;
+  convert.output = file.parent_path() / file.stem();
+  convert.output += ".cut.onnx";
+  convert.inspect.shapes = options.shapes;
+  convert.inspect.shape_texts = driver_values(options, "--shapes");
+  convert.inspect.targets = options.targets;
+  convert.inspect.tensorrt = options.tensorrt;
+  return cut_command(file, {}, convert);
+}
+
+/// Returns the ways to an engine without plugins or with plugins that run on all targets. The first one is a command
+/// that can be copied. `need`: the node that only a plugin runs, or an empty string. `present`: the targets for which
+/// the plugin library has code.
+std::string remedies_without_code(const Model& given, const std::filesystem::path& engine, const BuildOptions& options,
+                                  const std::string& need, const std::vector<std::string>& present) {
+  BuildOptions without = options;
+  if (without.model_file.empty()) without.model_file = given.source();
+  without.plugins = false;
+  std::string text;
+  if (need.empty()) {
+    text = fmt::format("Build the operators from their functions, as native layers:\n  {}",
+                       build_command(given, engine, without));
+  } else {
+    text = "Leave this node to the host:\n  " + command_without_plugins(given, options);
+  }
+  if (!present.empty()) {
+    BuildOptions fewer = without;
+    fewer.plugins = true;
+    fewer.targets = present;
+    text += fmt::format("\nor build for the GPUs that the library has code for:\n  {}",
+                        build_command(given, engine, fewer));
+  }
+  return text +
+         "\nor install a wheel whose plugin library has code for all GPUs: `make wheel` in Graft's sources builds it "
+         "(in "
+         "a checkout: GRAFT_CUDA_ARCHITECTURES=all make build)";
+}
+
+/// Throws Error (answer_is_no) if Graft's plugin library is one of the `libraries` and has no code for a target of the
+/// engine: such an engine would load there, and its plugins would fail.
+void check_code_for_targets(const Model& given, const std::filesystem::path& engine, const BuildOptions& options,
+                            const std::vector<std::string>& libraries) {
+  if (!engine::has_own_plugin_library(libraries)) return;
+  const auto [present, missing] = options.targets.empty() ? default_targets() : split_by_code(options.targets);
+  // The full TensorRT builds for the GPU of the machine alone.
+  if (missing.empty() || !builds_with_rtx(options)) return;
+  const std::string need = inspect::find_plugin_need(model_of(given), inspect::newest_measured_release());
+  throw Error(Error::Kind::answer_is_no,
+              fmt::format("{}: no engine was written, because its plugins cannot run on {}{}: libgraft_plugins.so has "
+                          "code for {}{}\n{}",
+                          given.source(), fmt::join(missing, ", "),
+                          options.targets.empty() ? ", for which TensorRT-RTX builds without a target" : "",
+                          architectures_text(cuda_architectures()),
+                          need.empty() ? "" : fmt::format("; without plugins TensorRT does not run {}", need),
+                          remedies_without_code(given, engine, options, need, present)));
 }
 
 void check_has_no_strings(const onnx::Model& model) {
@@ -197,6 +236,21 @@ EngineError with_suggested_ranges(const EngineError& error, const Model& model) 
   return {error.kind(), std::move(failure)};
 }
 
+/// Returns the error of a build without plugins about a TopK with too large a K, with a next step if the model has
+/// calls of Graft's operators: the function of CombinedNonMaxSuppression has such a TopK if `top_k` is above 3840.
+/// Returns other errors unchanged.
+EngineError with_large_top_k(const EngineError& error, const Model& given, const BuildOptions& options) {
+  const std::string_view said = error.what();
+  const bool is_of_top_k = said.find("K exceeds the maximum value") != std::string_view::npos;
+  if (options.plugins || !is_of_top_k || engine::find_plugin_nodes(model_of(given)).empty()) return error;
+  EngineFailure failure = error.failure();
+  failure.next_step = fmt::format(
+      "The function of an operator of Graft selects more than the 3840 elements that TensorRT's TopK supports, so that "
+      "TensorRT runs the operator only as a plugin: remove {}, or leave the operator to the host:\n  {}",
+      setting_name(Setting::without_plugins), command_without_plugins(given, options));
+  return {error.kind(), std::move(failure)};
+}
+
 /// Returns the error with each "node '' (Op)" in its message, the driver's text for a node without a name, replaced by
 /// the description that onnx::describe() returns.
 EngineError with_names(const EngineError& error, const onnx::Model& model) {
@@ -285,18 +339,14 @@ std::vector<report::NodeSupport> find_computed_wrongly(const onnx::Model& given,
   return nodes;
 }
 
-}  // namespace
-
-BuildReport build(const Model& given, const std::filesystem::path& engine, const BuildOptions& options) {
-  const std::string& name = given.source();
-  check_is_one_network(options.model_file);
+std::vector<std::string> given_libraries(const BuildOptions& options) {
   std::vector<std::string> libraries;
   for (const auto& library : options.plugin_libraries) libraries.push_back(library.string());
-  onnx::Model model = model_of(given).clone();
-  check_model(model, options, libraries);
-  check_has_no_strings(model);
-  check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
-  std::vector<std::string> notes = file_warnings(model, ModelAccess::origin_of(given));
+  return libraries;
+}
+
+/// Changes the model so that its operators that become plugins are nodes of the graph, and returns these nodes.
+engine::PluginNodes prepare_plugins(onnx::Model& model, const BuildOptions& options) {
   if (options.plugins && has_operators_in_functions(model)) {
     onnx::InlineOptions inlining;
     inlining.which = onnx::is_plain_call;
@@ -304,15 +354,45 @@ BuildReport build(const Model& given, const std::filesystem::path& engine, const
   }
   // The full TensorRT has native layers for these operators of ONNX.
   if (options.plugins && has_onnx_operators(model) && builds_with_rtx(options)) adopt_onnx_operators(model);
-  const engine::PluginNodes plugin_nodes = engine::find_plugin_nodes(model);
+  return engine::find_plugin_nodes(model);
+}
+
+/// Returns the plugin libraries that the build loads for `nodes`.
+std::vector<std::string> libraries_for(const Model& given, const BuildOptions& options,
+                                       const engine::PluginNodes& nodes) {
+  return plugin_libraries(given.source(), given_libraries(options), nodes, [&] {
+    return inspect::find_plugin_need(model_of(given), inspect::newest_measured_release());
+  });
+}
+
+}  // namespace
+
+void check_plugin_targets(const Model& given, const std::filesystem::path& engine, const BuildOptions& options) {
+  if (!options.plugins) return;
+  onnx::Model model = model_of(given).clone();
+  const engine::PluginNodes nodes = prepare_plugins(model, options);
+  if (!nodes.empty()) check_code_for_targets(given, engine, options, libraries_for(given, options, nodes));
+}
+
+BuildReport build(const Model& given, const std::filesystem::path& engine, const BuildOptions& given_options) {
+  const std::string& name = given.source();
+  BuildOptions options = given_options;
+  options.targets = parse_targets(options.targets);
+  check_is_one_network(options.model_file);
+  std::vector<std::string> libraries = given_libraries(options);
+  onnx::Model model = model_of(given).clone();
+  check_model(model, options, libraries);
+  check_has_no_strings(model);
+  check_input_ranks(model, fmt::format("{} of a conversion,", setting_name(Setting::input_shapes)));
+  std::vector<std::string> notes = file_warnings(model, ModelAccess::origin_of(given));
+  const engine::PluginNodes plugin_nodes = prepare_plugins(model, options);
   if (options.plugins) {
     for (std::string& note : built_from_functions(model)) notes.push_back(std::move(note));
   }
   const bool with_plugins = options.plugins && !plugin_nodes.empty();
   if (with_plugins) {
-    libraries = plugin_libraries(name, std::move(libraries), plugin_nodes, [&] {
-      return inspect::find_plugin_need(model_of(given), inspect::newest_measured_release());
-    });
+    libraries = libraries_for(given, options, plugin_nodes);
+    check_code_for_targets(given, engine, options, libraries);
   }
   std::optional<onnx::TemporaryFolder> folder;
   std::string file = options.model_file.string();
@@ -332,7 +412,8 @@ BuildReport build(const Model& given, const std::filesystem::path& engine, const
   try {
     answer = ask_engine_driver(command, renamings, options.on_log, options.watch);
   } catch (const EngineError& error) {
-    throw with_suggested_ranges(with_operator_meant(with_names(error, model), model), given);
+    throw with_suggested_ranges(with_large_top_k(with_operator_meant(with_names(error, model), model), given, options),
+                                given);
   }
   BuildReport report{engine::read_fields<report::BuiltEngine>(answer.result)};
   report.model = name;
@@ -349,9 +430,6 @@ BuildReport build(const Model& given, const std::filesystem::path& engine, const
   const bool is_given_model = !folder;
   add_different_tensors(is_given_model ? model_of(given) : model,
                         answer.result.value("tensors", nlohmann::json::object()), report.computed_wrongly);
-  if (with_plugins && engine::has_own_plugin_library(libraries)) {
-    find_targets_without_plugins(model_of(given), report);
-  }
   if (options.layers) report.layers = engine::read_engine_layers(model, answer.result["engine_layers"]);
   return report;
 }

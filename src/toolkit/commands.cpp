@@ -169,6 +169,11 @@ std::string convert_command(const std::filesystem::path& file, const ImportOptio
   return command;
 }
 
+std::string cut_command(const std::filesystem::path& file, const ImportOptions& import,
+                        const report::ConvertOptions& options) {
+  return convert_command(file, import, options) + " --cut" + library_options();
+}
+
 std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options) {
   std::string command = fmt::format("graft quantize {} -o {} --precision {}", shell_path(file),
                                     shell_path(options.output), to_string(options.precision));

@@ -30,6 +30,7 @@
 #include "rules/rule_passes.hpp"
 #include "toolkit/access.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/gpu_targets.hpp"
 #include "toolkit/inspect.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
@@ -154,6 +155,7 @@ Conversion begin(Work& work, const ConvertOptions& options) {
   report.options.watch = {};
   report.options.inspect.watch = {};
   report.options.inspect.on_trial = {};
+  report.options.inspect.targets = parse_targets(options.inspect.targets);
   report.targets_of_plugins = targets_of_plugins();
   conversion.release = set_rules(options.release, report.release, report.rules);
   graft::passes::ConvertOptions& inner = conversion.pass_options;
@@ -332,6 +334,8 @@ report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& c
   check.check_ranges(model_of(report.model));  // throws before the result is written
   if (!report.options.output.empty()) save(report, report.options.output);
   check.run(conversion);
+  report.targets_without_plugins =
+      find_targets_without_plugins(report.nodes, report.options.inspect.targets, report.warnings);
   set_command(report);
   correct_advice(report);
   return std::move(report);

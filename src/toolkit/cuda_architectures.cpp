@@ -10,6 +10,8 @@
 #include <charconv>
 #include <sstream>
 
+#include "toolkit/gpu_targets.hpp"
+
 namespace graft::toolkit {
 namespace {
 
@@ -68,13 +70,21 @@ bool runs_on(const std::vector<std::string>& architectures, std::string_view tar
   });
 }
 
-DefaultTargets default_targets() {
+TargetsByCode split_by_code(const std::vector<std::string>& targets) {
   const std::vector<std::string> architectures = cuda_architectures();
-  DefaultTargets targets;
-  for (const char* target : {"sm80", "sm86", "sm89", "sm120"}) {
-    (runs_on(architectures, target) ? targets.with_code : targets.without_code).emplace_back(target);
+  TargetsByCode split;
+  for (const std::string& target : targets) {
+    (runs_on(architectures, target) ? split.with_code : split.without_code).push_back(target);
   }
-  return targets;
+  return split;
+}
+
+TargetsByCode default_targets() { return split_by_code({"sm80", "sm86", "sm89", "sm120"}); }
+
+std::vector<std::string> targets_without_code() {
+  std::vector<std::string> targets;
+  for (const GpuArchitecture& each : gpu_architectures()) targets.emplace_back(each.target);
+  return split_by_code(targets).without_code;
 }
 
 }  // namespace graft::toolkit

@@ -19,11 +19,18 @@ namespace graft::toolkit {
 /// that is not such a name.
 [[nodiscard]] bool runs_on(const std::vector<std::string>& architectures, std::string_view target);
 
-/// The GPUs for which TensorRT-RTX builds where no target is given, according to its documentation.
-struct DefaultTargets {
+struct TargetsByCode {
   std::vector<std::string> with_code;  ///< The targets for which this build's plugin library has code.
   std::vector<std::string> without_code;
 };
-[[nodiscard]] DefaultTargets default_targets();
+
+/// Splits targets such as "sm89" by whether this build's plugin library has code for them.
+[[nodiscard]] TargetsByCode split_by_code(const std::vector<std::string>& targets);
+
+/// Returns the GPUs for which TensorRT-RTX builds if no target is set, according to its documentation.
+[[nodiscard]] TargetsByCode default_targets();
+
+/// Returns the architectures of gpu_architectures() for which this build's plugin library has no code.
+[[nodiscard]] std::vector<std::string> targets_without_code();
 
 }  // namespace graft::toolkit

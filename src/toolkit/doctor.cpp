@@ -89,6 +89,9 @@ Finding plugin_library() {
   finding.facts.tensorrt_headers = GRAFT_TENSORRT_VERSION;
   finding.text += fmt::format(", compiled with CUDA {} for {}, against the headers of TensorRT {}", GRAFT_CUDA_VERSION,
                               architectures_text(cuda_architectures()), GRAFT_TENSORRT_VERSION);
+  if (const std::vector<std::string> without = targets_without_code(); !without.empty()) {
+    finding.text += fmt::format("; plugins do not run on {}", fmt::join(without, ", "));
+  }
 #endif
   return finding;
 }

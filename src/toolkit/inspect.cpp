@@ -26,6 +26,7 @@
 #include "onnx/node_cost.hpp"
 #include "onnx/node_ref.hpp"
 #include "onnx/operator_calls.hpp"
+#include "onnx/operator_node.hpp"
 #include "onnx/schema_ports.hpp"
 #include "onnx/shape_inference.hpp"
 #include "onnx/standard_operators.hpp"
@@ -33,6 +34,7 @@
 #include "toolkit/checks.hpp"
 #include "toolkit/cuda_architectures.hpp"
 #include "toolkit/cut.hpp"
+#include "toolkit/gpu_targets.hpp"
 #include "toolkit/operator_from_node.hpp"
 #include "toolkit/ports.hpp"
 #include "toolkit/read.hpp"
@@ -270,6 +272,7 @@ void correct_advice(Inspection& inspection) {
 report::InspectReport finish(Inspection&& inspection) {
   correct_advice(inspection);
   report::InspectReport& report = inspection.report;
+  report.targets_without_plugins = find_targets_without_plugins(report.nodes, report.trials.targets, report.warnings);
   const report::VerdictGroups groups = report::group_verdicts(report.nodes, false);
   report.problems = groups_of(groups.problems, report.nodes);
   report.others = groups_of(groups.others, report.nodes);
@@ -285,8 +288,11 @@ report::InspectReport finish(Inspection&& inspection) {
   std::size_t judged = 0;
   graph.for_each_node([&](const onnx::Node& node) { report.nodes.at(judged++).cost = onnx::cost_of(node); });
   const bool is_onnx = !report.origin.if_imported();
+  // `graft build` replaces such a node too, but leaves the rest of the network as it is.
+  bool is_adopted = false;
+  graph.for_each_node([&](const onnx::Node& node) { is_adopted = is_adopted || onnx::find_adopted_operator(node); });
   report.next_steps = inspect::next_steps(
-      report.nodes, report.is_converted, report.is_built_as_it_is(), inspection.prospect.fused,
+      report.nodes, report.is_converted, report.is_built_as_it_is() && !is_adopted, inspection.prospect.fused,
       [&](const std::string& node) { return is_onnx && inspection.nodes_to_define.contains(node); });
   report.may_run_in_onnxruntime = true;
   graph.for_each_node([&](const onnx::Node& node) {
@@ -337,7 +343,7 @@ inspect::ProbeOptions probe_options(const InspectOptions& options) {
                               .reduce = {}};
   for (const auto& library : options.plugin_libraries) inner.trials.libraries.push_back(library.string());
   inner.trials.tensorrt = options.tensorrt;
-  inner.trials.targets = options.targets;
+  inner.trials.targets = parse_targets(options.targets);
   inner.trials.plugin_override = options.plugin_override;
   inner.trials.limit = options.budget.trial_seconds;
   inner.trials.max_builds = options.budget.max_builds;
@@ -389,8 +395,25 @@ std::optional<inspect::Release> set_rules(const std::string& name, std::string& 
 }
 
 std::vector<std::string> targets_of_plugins() {
-  DefaultTargets targets = default_targets();
+  TargetsByCode targets = default_targets();
   return targets.without_code.empty() ? std::vector<std::string>() : std::move(targets.with_code);
+}
+
+std::vector<std::string> find_targets_without_plugins(const std::vector<report::NodeSupport>& nodes,
+                                                      const std::vector<std::string>& targets,
+                                                      std::vector<std::string>& warnings) {
+  std::vector<std::string> missing = split_by_code(targets).without_code;
+  std::vector<std::string> plugins;
+  for (const report::NodeSupport& node : nodes) {
+    // The rules do not name the library, because they know only Graft's own plugins.
+    const bool is_own = node.plugin.empty() || node.plugin.find("libgraft_plugins.so") != std::string::npos;
+    if (node.support == report::Support::plugin && is_own) plugins.push_back(describe(node.node));
+  }
+  if (missing.empty() || plugins.empty()) return {};
+  warnings.push_back(fmt::format("plugin library: code for {}; plugins do not run on {}, and {}{} needs one",
+                                 architectures_text(cuda_architectures()), fmt::join(missing, ", "), plugins.front(),
+                                 plugins.size() == 1 ? "" : fmt::format(" (and {} more)", plugins.size() - 1)));
+  return missing;
 }
 
 void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& options,
@@ -436,7 +459,7 @@ void judge_by_rule_alone(Inspection& inspection, std::string why) {
 
 report::TrialSettings trial_settings(const InspectOptions& options) {
   report::TrialSettings settings{.shapes = options.shape_texts,
-                                 .targets = options.targets,
+                                 .targets = parse_targets(options.targets),
                                  .plugin_libraries = options.plugin_libraries,
                                  .tensorrt = options.tensorrt,
                                  .plugin_override = options.plugin_override};

@@ -47,6 +47,12 @@ struct Inspection {
 /// for all GPUs of a build without a target.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
+/// Returns the targets for which Graft's plugin library has no code, and adds a warning about them to `warnings`.
+/// Returns an empty list if no node runs as a plugin of this library.
+[[nodiscard]] std::vector<std::string> find_targets_without_plugins(const std::vector<report::NodeSupport>& nodes,
+                                                                    const std::vector<std::string>& targets,
+                                                                    std::vector<std::string>& warnings);
+
 /// Returns a warning for each statement in an ONNX file that ONNX does not allow or that contradicts the nodes, but
 /// that does not prevent TensorRT from building the model. Returns an empty list if `origin` names another format. The
 /// model must be unchanged since it was read.

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, run_command
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, PROGRAM, needs_plugin_library, run_command
 from onnx import helper
 from onnx_models import save, session_of
 
@@ -123,17 +123,30 @@ def test_a_caffe_network_replaces_only_its_own_files(graft, folder):
 
 
 def test_steps_that_are_not_needed_say_why(graft, converted, tmp_path):
-    answer = graft("auto", converted, "-o", tmp_path / "e", *SHAPES, "--target", "sm80", "--json")
+    answer = graft("auto", converted, "-o", tmp_path / "e", *SHAPES, "--target", "rtx5090", "--json", code=0)
     report = answer.json
     steps = steps_of(report)
     assert states_of(report) == {"convert": "done", "verify": "not needed", "quantize": "not needed", "build": "done"}
     assert "rewrote nothing" in steps["verify"]["why"] and not steps["verify"]["command"]
     assert "--precision" in steps["quantize"]["why"]
-    # A build for developers has no plugins for this GPU; the engine exists, and its check fails.
-    has_code = not report["build"]["targets_without_plugins"]
-    assert {check["name"]: check["passed"] for check in report["checks"]}["targets"] == has_code == report["succeeded"]
-    assert answer.code == (0 if has_code else 1) and (tmp_path / "e").is_file()
-    assert ("error: targets: the engine's plugins cannot run on sm80" in answer.err) != has_code, answer.err
+    assert {check["name"]: check["passed"] for check in report["checks"]}["targets"] and report["succeeded"]
+    assert report["targets"] == ["sm120"] and (tmp_path / "e").is_file()
+
+
+@needs_plugin_library
+def test_plugins_without_code_for_a_target_end_the_command_before_long_work(graft, folder):
+    (library,) = [each for each in graft("doctor", "--json").json["findings"] if each["name"] == "plugin library"]
+    if any(int(each.split("-")[0]) < 90 for each in library["facts"]["cuda_architectures"]):
+        pytest.skip("the library may have code for sm80")
+    options = ("--precision", "int8", *DATA, *SHAPES, "--target", "a100")
+    answer = graft("auto", "digits.onnx", "-o", "a100.engine", *options, "--json", cwd=folder, code=1)
+    states = {"convert": "done", "verify": "not reached", "quantize": "not reached", "build": "negative"}
+    assert states_of(answer.json) == states
+    assert "its plugins cannot run on sm80" in " ".join(answer.err.split())
+    assert not (folder / "a100.engine").exists()
+    (command,) = re.findall(r"^\s*graft (build .*)$", answer.err, re.MULTILINE)
+    graft(*shlex.split(command), cwd=folder, code=0)
+    assert (folder / "a100.engine").is_file()
 
 
 def test_dynamic_sizes_print_the_complete_command(graft, folder):

@@ -1,5 +1,7 @@
 # graft build with the real TensorRT-RTX, which builds without a GPU.
 import hashlib
+import re
+import shlex
 import signal
 import sys
 
@@ -9,15 +11,23 @@ from conftest import (
     DIGITS,
     DIGITS_SHAPES,
     PLUGIN_LIBRARY,
+    SOURCE,
     interrupted_leaves_nothing,
     needs_plugin_library,
     program_alone,
     run_command,
 )
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_models import save, session_of, subgraph
 
 TARGETS = ["--target", "sm120,sm121", "--shapes", DIGITS_SHAPES]
+SHAPES = ["--shapes", DIGITS_SHAPES]
+GUIDE = SOURCE / "docs" / "guide" / "build_options.md"
+
+
+def printed_commands(text):
+    """Returns the words of each line that is a command, alone or after "next"."""
+    return [shlex.split(line) for line in re.findall(r"^(?:next)?\s*(graft [a-z]+ .*)$", text, re.MULTILINE)]
 
 
 @needs_plugin_library
@@ -66,21 +76,72 @@ def test_gpus_that_the_plugins_have_no_code_for_are_named(graft, converted, tmp_
 
     for gpu in (80, 89, 120):
         target = ("--target", f"sm{gpu}", "--shapes", DIGITS_SHAPES)
-        answer = graft("build", converted, "-o", tmp_path / "e", *target, "--json")
+        engine = tmp_path / f"{gpu}.engine"
+        answer = graft("build", converted, "-o", engine, *target)
         assert answer.code == (0 if has_code(gpu) else 1), answer.err
-        assert answer.json["targets_without_plugins"] == ([] if has_code(gpu) else [f"sm{gpu}"])
-        assert (f"cannot run on sm{gpu}" in answer.err) != has_code(gpu), answer.err
-        assert ("--plugins never" in answer.err) != has_code(gpu), answer.err
-        assert ("GRAFT_CUDA_ARCHITECTURES=all make wheel" in answer.err) != has_code(gpu), answer.err
-        assert (tmp_path / "e").is_file()
-        graft("build", converted, "-o", tmp_path / "e", *target, "--plugins", "never", code=0)
+        assert engine.is_file() == has_code(gpu)
+        if has_code(gpu):
+            continue
+        assert f"no engine was written, because its plugins cannot run on sm{gpu}" in " ".join(answer.err.split())
+        (command,) = printed_commands(answer.err)
+        assert command[:2] == ["graft", "build"] and command[-2:] == ["--plugins", "never"]
+        assert answer.err.index("--plugins never") < answer.err.index("`make wheel`")
+        graft(*command[1:], code=0)
+        assert engine.is_file()
 
     # Without --target, TensorRT-RTX builds for all of these GPUs.
     missing = ", ".join(f"sm{gpu}" for gpu in (80, 86, 89, 120) if not has_code(gpu))
     answer = graft("build", converted, "-o", tmp_path / "e", "--tensorrt", "rtx", "--shapes", DIGITS_SHAPES)
     assert answer.code == (1 if missing else 0), answer.err
-    words = f"cannot run on {missing}: libgraft_plugins.so has no code"
+    assert (tmp_path / "e").is_file() != bool(missing)
+    words = f"cannot run on {missing}, for which TensorRT-RTX builds without a target: libgraft_plugins.so has code for"
     assert (words in " ".join(answer.err.split())) == bool(missing), answer.err
+
+
+@needs_plugin_library
+def test_a_node_without_code_for_its_plugin_is_left_to_the_host(graft, tmp_path):
+    """TensorRT-RTX has no NonZero, so that the first remedy cuts the network. The printed command works."""
+    (library,) = [each for each in graft("doctor", "--json").json["findings"] if each["name"] == "plugin library"]
+    architectures = library["facts"]["cuda_architectures"]
+    if any(int(each.split("-")[0]) < 90 for each in architectures):
+        assert "plugins do not run on" not in library["text"]
+        pytest.skip(f"the library may have code for sm89: {architectures}")
+    assert "plugins do not run on sm75, sm80, sm86, sm87, sm89" in library["text"]
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [4, 3, 3, 3], [0.1] * 108)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+        helper.make_node("NonZero", ["c"], ["y"], name="places"),
+    ]
+    ends = [("y", TensorProto.INT64, [4, "found"])]
+    model = save(tmp_path / "m.onnx", nodes, [("x", [1, 3, 8, 8])], ends, [weight])
+    engine = tmp_path / "m.engine"
+    error = graft("build", model, "-o", engine, "--target", "RTX 4090", code=1).err
+    assert "cannot run on sm89" in " ".join(error.split()) and not engine.exists()
+    (command,) = printed_commands(error)
+    assert command[:2] == ["graft", "convert"] and {"--plugins", "never", "--cut"} <= set(command)
+    answer = graft(*command[1:], code=0)
+    (following, *_) = printed_commands(answer.out)
+    assert following[:2] == ["graft", "build"] and following[following.index("--target") + 1] == "sm89"
+    graft(*following[1:], code=0)
+
+    inspected = graft("inspect", model, "--target", "rtx4090", "--probe", "none")
+    said = " ".join(inspected.err.split())
+    assert "plugins do not run on sm89, and node 'places' (NonZero) needs one" in said
+    (next_command, *_) = printed_commands(inspected.out)
+    assert next_command[:2] == ["graft", "convert"] and {"--cut", "never", "sm89"} <= set(next_command)
+    silent = graft("inspect", model, "--target", "sm120", "--probe", "none")
+    assert "plugins do not run" not in silent.err and "--cut" not in silent.out
+
+
+def test_products_are_targets_and_the_guide_lists_them(graft, tmp_path):
+    answer = graft("build", DIGITS, "-o", tmp_path / "e", "--target", "NVIDIA GeForce RTX 4090,l4", "--json", *SHAPES)
+    assert answer.code == 0 and answer.json["targets"] == ["sm89"]
+    error = graft("build", DIGITS, "-o", tmp_path / "none", "--target", "riva128", code=2).err
+    listed = re.findall(r"(sm\d+): ((?:[a-z0-9]+,?\s+)*[a-z0-9]+)$", error, re.MULTILINE)
+    rows = re.findall(r"^\| `(sm\d+)` \|[^|]*\| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
+    assert [(target, products.split(", ")) for target, products in rows] == [
+        (target, products.replace(",", " ").split()) for target, products in listed
+    ]
 
 
 def test_model_without_plugins_needs_no_library(graft, tmp_path):

@@ -1,6 +1,7 @@
 # graft convert --cut: both halves run in ONNX Runtime, in the order of the file next to them, and are compared with the
 # whole network there.
 import json
+import shlex
 
 import numpy as np
 import onnx
@@ -158,6 +159,25 @@ def test_what_the_command_says_of_a_cut(graft, detector, tmp_path):
         'the engine, and then the half for the host: the guide "TensorRT does not run a part of the network" (cut_a_network.md)'
         in " ".join(answer.out.split())
     )
+    # The node is where the user wants it, so nothing is left to do.
+    assert "1 node is in the half for the host now" in answer.out and "what to do" not in answer.out
+
+
+@pytest.mark.parametrize("judge", ["builder", "none"])
+def test_the_build_of_a_half_has_the_shapes_and_the_target_of_the_cut(graft, detector, tmp_path, judge):
+    model = onnx.load(detector)
+    for port in (model.graph.input[0], model.graph.output[0]):
+        port.type.tensor_type.shape.dim[0].dim_param = "n"
+    model.graph.node[1].input[1] = "to_rows"
+    model.graph.initializer.append(constant("to_rows", np.array([-1, 8, 256])))
+    onnx.save(model, detector)
+    given = () if judge == "none" else ("--shapes", "image=1x3x16x16..1x3x16x16..2x3x16x16")
+    options = ("--cut", "--plugins", "never", "--probe", judge, *given, "--target", "rtx5090")
+    answer = graft("convert", detector, "-o", tmp_path / "out.onnx", *options)
+    (build, *_) = next_commands(answer)
+    assert " --target sm120" in build and " --plugins never" in build
+    assert ("--shapes 'image=1x3x16x16..1x3x16x16..2x3x16x16'" in build) == (judge == "builder"), build
+    graft(*shlex.split(build)[1:], code=0)
 
 
 def test_nodes_that_tensorrt_computes_wrongly_are_not_called_nodes_that_it_does_not_run(graft, tmp_path):

@@ -295,8 +295,6 @@ struct EngineLayers {
 };
 
 struct BuildReport : BuiltEngine {
-  std::vector<std::string> targets_without_plugins = {};
-  std::string missing_code = {};
   std::vector<NodeSupport> computed_wrongly = {};
   std::optional<EngineLayers> layers = {};  ///< The kernels of the engine; empty if they were not requested.
   std::vector<std::string> notes = {};      ///< Graft's notes on the file, on its operators, and on renamed tensors.
@@ -308,9 +306,8 @@ struct BuildReport : BuiltEngine {
     if (!layers) return std::nullopt;
     return layers->unknown.empty() ? std::optional(layers->layers) : std::nullopt;
   }
-  /// Returns whether the engine has no known fault: its plugins run on all targets, and TensorRT is not known to
-  /// compute a node wrongly.
-  [[nodiscard]] bool is_sound() const { return targets_without_plugins.empty() && computed_wrongly.empty(); }
+  /// Returns whether TensorRT is not known to compute a node of the engine wrongly.
+  [[nodiscard]] bool is_sound() const { return computed_wrongly.empty(); }
 
   /// Returns a description of the fault of a node in `computed_wrongly`: "node 'x' (Mod): TensorRT 10.13 builds this
   /// node and computes it wrongly: ...".
@@ -320,7 +317,6 @@ struct BuildReport : BuiltEngine {
   }
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> all = notes;
-    if (!missing_code.empty()) all.push_back(missing_code);
     all.insert(all.end(), tensorrt_warnings.begin(), tensorrt_warnings.end());
     for (const NodeSupport& node : computed_wrongly) all.push_back(describe_fault(node) + "\n" + node.advice);
     return all;
@@ -333,18 +329,13 @@ struct BuildReport : BuiltEngine {
     return std::tuple_cat(
         BuiltEngine::fields(),
         std::tuple{
-            field("targets_without_plugins", &BuildReport::targets_without_plugins,
-                  "Targets on which the engine's plugins cannot run, because the plugin library has no code for them; "
-                  "`graft build` then has exit code 1."),
-            field(nullptr, "missing_code", &BuildReport::missing_code,
-                  "Why the plugins cannot run on these targets, and what to do; empty if they can run on all."),
             field("computed_wrongly", &BuildReport::computed_wrongly,
                   "The nodes that this release of TensorRT is known to compute otherwise than ONNX defines; the engine "
                   "was written and computes wrong values, and `graft build` has exit code 1. The verdict is 'lowered' "
                   "where `graft convert` rewrites the node, and 'native' where the advice says what to do."),
             field("warnings", nullptr, &BuildReport::warnings,
-                  "Graft's warnings about operators and GPUs without plugins, then TensorRT's, then one for each node "
-                  "that is computed wrongly."),
+                  "Graft's warnings about the file and its operators, then TensorRT's, then one for each node that is "
+                  "computed wrongly."),
             field_if_any(nullptr, "layers", &BuildReport::known_layers,
                          "The kernels of the engine, if they were requested; null if the kernels are unknown."),
             field_if_any(nullptr, "layer_summary", &BuildReport::layers,

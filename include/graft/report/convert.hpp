@@ -108,6 +108,8 @@ struct ConvertReport : RewriteReport {
   /// The GPUs for which the plugin library has code; empty if it has code for all of them. See
   /// InspectReport::targets_of_plugins.
   std::vector<std::string> targets_of_plugins = {};
+  /// See InspectReport::targets_without_plugins.
+  std::vector<std::string> targets_without_plugins = {};
   std::optional<ProbeSummary> check = {};
   std::string not_checked = {};
   ValueCheck values = {};  ///< Whether `model` computes the same values as `original`.

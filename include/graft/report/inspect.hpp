@@ -429,6 +429,8 @@ struct InspectReport {
   /// The GPUs for which the plugin library has code, out of those that a build without a target compiles for; empty if
   /// the library has code for all of them.
   std::vector<std::string> targets_of_plugins = {};
+  /// The targets of `trials` for which the plugin library has no code, if nodes run as Graft's plugins.
+  std::vector<std::string> targets_without_plugins = {};
   /// NAME=MIN..OPT..MAX for each input that is dynamic in the file and has fixed sizes in ImportOptions::shapes.
   std::vector<std::string> ranges_of_given_shapes = {};
   /// Whether the file cannot be built for ImportOptions::shapes without a conversion: it fixes other sizes for an

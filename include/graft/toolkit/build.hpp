@@ -59,7 +59,7 @@ struct Dla {
 enum class ProfilingVerbosity : std::uint8_t { none, layer_names_only, detailed };
 
 struct BuildOptions {
-  /// GPU architectures such as "sm89". If empty, TensorRT chooses them, and the report has a warning.
+  /// GPU architectures such as "sm89", products such as "RTX 4090", or "current". If empty, TensorRT chooses them.
   std::vector<std::string> targets = {};
   ShapeRanges shapes = {};  ///< The ranges of dynamic inputs in every optimization profile.
   /// Further ranges, one element for each optimization profile. If empty, there is a single profile with `shapes`.
@@ -107,8 +107,9 @@ struct BuildOptions {
 ///
 /// Throws Error (missing_tool) where Python, TensorRT or the plugin library is missing; Error (answer_is_no) with
 /// TensorRT's reasons where TensorRT refuses the model; Error (bad_input) for options that this TensorRT does not
-/// support, naming them; Cancelled. An engine that is known to compute wrong values, or whose plugins cannot run on a
-/// target, does not throw: BuildReport::is_sound.
+/// support, naming them; Cancelled. Throws Error (answer_is_no) before the build if Graft's plugin library has no code
+/// for a target of an engine with plugins. An engine that is known to compute wrong values does not throw:
+/// BuildReport::is_sound.
 [[nodiscard]] GRAFT_API BuildReport build(const Model& model, const std::filesystem::path& engine,
                                           const BuildOptions& options = {});
 

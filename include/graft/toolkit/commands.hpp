@@ -48,6 +48,11 @@ namespace graft::toolkit {
 [[nodiscard]] GRAFT_API std::string convert_command(const std::filesystem::path& file, const ImportOptions& import,
                                                     const report::ConvertOptions& options);
 
+/// Returns the command that converts a network with these options and cuts it if nodes remain that TensorRT does not
+/// run, with the loaded libraries of operators.
+[[nodiscard]] GRAFT_API std::string cut_command(const std::filesystem::path& file, const ImportOptions& import,
+                                                const report::ConvertOptions& options);
+
 /// Returns the command that quantizes an ONNX file with these options. Tensors in memory and a metric are ignored,
 /// because the command line cannot pass them.
 [[nodiscard]] GRAFT_API std::string quantize_command(const std::filesystem::path& file, const QuantizeOptions& options);

@@ -123,7 +123,8 @@ std::vector<NextCommand> next_commands(const AutoReport& report) {
     return commands;
   }
   const AutoStep* negative = report.negative_step();
-  if (negative == nullptr) return commands;
+  // A step without a command did not run, and its message has the next commands.
+  if (negative == nullptr || negative->command.empty()) return commands;
   if (negative->name == "convert") {
     if (report.convert) return next_commands(*report.convert);
     return {{fmt::format("graft inspect {}{}", shell_path(report.model), library_options()),

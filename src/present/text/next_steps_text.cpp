@@ -91,9 +91,15 @@ std::string note_on_values(const toolkit::BuildNeeds& needs, const std::vector<s
 
 /// Returns the ranges for a half of a network that was cut. Returns the ranges of the probe if it has a range for each
 /// input; otherwise suggested ranges for all inputs, because the probe has no range for the tensors between the halves
-/// and all ranges have to fit together.
-std::vector<std::string> ranges_for_half(const toolkit::Model& half, const std::optional<report::ProbeSummary>& probe) {
+/// and all ranges have to fit together. The ranges `given` by the user replace the suggested ranges of their inputs.
+std::vector<std::string> ranges_for_half(const toolkit::Model& half, const std::optional<report::ProbeSummary>& probe,
+                                         const std::vector<std::string>& given) {
   std::vector<std::string> suggested = toolkit::suggest_ranges(half).ranges;
+  for (std::string& range : suggested) {
+    const std::string input = range.substr(0, range.rfind('=') + 1);
+    const auto set = std::ranges::find_if(given, [&](const std::string& each) { return each.starts_with(input); });
+    if (set != given.end()) range = *set;
+  }
   if (!probe) return suggested;
   std::vector<std::string> probed;
   for (const std::string& range : suggested) {
@@ -167,7 +173,7 @@ std::string build_command(const report::ConvertReport& report, const std::filesy
   std::string options = report.uses_plugins() ? "" : " --plugins never";
   options += toolkit::tensorrt_options(toolkit::trial_settings(report.options.inspect));
   const std::vector<std::string>& targets = report.options.inspect.targets;
-  if (report.asks_tensorrt() && !targets.empty()) {
+  if (!targets.empty()) {
     options += fmt::format(" --target {}", fmt::join(targets, ","));
   } else if (report.uses_plugins() && (needs.library_operators.empty() || !needs.libraries.empty())) {
     options += target_option(report.nodes, needs, report.targets_of_plugins);
@@ -185,7 +191,8 @@ std::string judge_option(const report::ConvertReport& report) {
 
 /// The differences between the `graft convert` command that convert_command returns and the options of the report.
 struct Repeated {
-  bool keeps_plugins = true;  ///< Whether the option that forbids plugins is repeated; if false, it is left out.
+  bool keeps_plugins = true;        ///< Whether the option that forbids plugins is repeated; if false, it is left out.
+  bool leaves_out_plugins = false;  ///< Whether the option that forbids plugins is added.
   bool cuts = false;
   bool explains = false;
 };
@@ -197,10 +204,19 @@ std::string convert_command(const report::ConvertReport& report, const Repeated&
   options.output = report.output;
   options.functions |= how.cuts;
   if (!how.keeps_plugins && options.plugins == report::Plugins::never) options.plugins = report::Plugins::automatic;
+  if (how.leaves_out_plugins) options.plugins = report::Plugins::never;
   std::string command = toolkit::convert_command(report.file, report.import, options);
   if (how.cuts) command += judge_option(report) + " --cut";
   if (how.explains) command += " --explain";
   return command + library_options();
+}
+
+/// Returns the reason for a conversion without plugins on targets for which the plugin library has no code.
+std::string why_without_plugins(const std::vector<std::string>& targets) {
+  return fmt::format(
+      "rewrites the network without plugins, for which the plugin library has no code for {}; nodes that need a plugin "
+      "run on the host",
+      fmt::join(targets, ", "));
 }
 
 /// Returns the command that explains the rules that could not be applied. `cuts`: the command also has --cut.
@@ -271,6 +287,11 @@ NextCommand command_of(const report::NextStep& step, const report::InspectReport
   if (step.kind == Kind::build && !is_converted && toolkit::format_of(model) != toolkit::Format::onnx) {
     return {fmt::format("graft convert {} -o {}{}", file, converted, options),
             why_to_build(report.probe.has_value(), report.is_built_as_it_is()) + "; `graft build` needs an ONNX model"};
+  }
+  const bool lacks_plugins = !report.targets_without_plugins.empty();
+  if (lacks_plugins && step.kind != Kind::correct && step.kind != Kind::write && step.kind != Kind::probe) {
+    return {fmt::format("graft convert {} -o {} --plugins never --cut{}", file, converted, options),
+            why_without_plugins(report.targets_without_plugins)};
   }
   switch (step.kind) {
     case Kind::correct: return {"", fmt::format("{} with a fault: correct the program that wrote the model", nodes)};
@@ -365,6 +386,11 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report) {
   }
   if (!report.runs().value_or(false)) commands.push_back(next_where_it_does_not_run(report));
   if (!report.is_complete()) return commands;
+  if (!report.targets_without_plugins.empty()) {
+    commands.push_back({convert_command(report, {.leaves_out_plugins = true, .cuts = true}),
+                        why_without_plugins(report.targets_without_plugins)});
+    return commands;
+  }
   const toolkit::BuildNeeds needs = find_build_needs(report.model);
   const std::vector<std::string> given = toolkit::trial_settings(report.options.inspect).shapes;
   const std::vector<std::string> ranges = ranges_for(report.model, report.check, given).ranges;
@@ -386,7 +412,8 @@ std::vector<NextCommand> next_commands(const report::ConvertReport& report, cons
   if (cut.verdict == toolkit::Verdict::different || !report.are_values_kept()) return {comparison};
   const toolkit::BuildNeeds needs = find_build_needs(cut.tensorrt_model);
   std::vector<NextCommand> commands;
-  const std::vector<std::string> ranges = ranges_for_half(cut.tensorrt_model, report.check);
+  const std::vector<std::string> given = toolkit::trial_settings(report.options.inspect).shapes;
+  const std::vector<std::string> ranges = ranges_for_half(cut.tensorrt_model, report.check, given);
   commands.push_back(
       {build_command(report, cut.tensorrt.file, needs, ranges),
        "builds the half for TensorRT" + where_to_build(report.release_title()) + note_on_values(needs, ranges)});
