@@ -442,7 +442,7 @@ class Opener {
       result_.notes.push_back(
           fmt::format("{}: values {:.6g} to {:.6g}; the recipe has no scale. If the network expects 0 to 1, add the "
                       "line `scale: 1/255` to {}",
-                      column.input.name(), -highest, largest_pixel - lowest, options_.recipe.string()));
+                      column.input.name(), 0 - highest, largest_pixel - lowest, options_.recipe.string()));
     }
   }
 
