@@ -77,7 +77,7 @@ TEST(ShapeInference, FollowsShapesThatAreComputed) {
 }
 
 // The sizes are those of ONNX Runtime: a start before the data is clamped to its first element for either sign of step.
-TEST(ShapeInference, FollowsTablesOfSizes) {
+TEST(ShapeInference, FollowsSlicesOfTables) {
   const std::string table =
       "s = Shape(x)\nr = Unsqueeze(s, i0)\nc = Constant<value_ints=[7, 8, 9]>()\nd = Unsqueeze(c, i0)\n"
       "t = Concat<axis=0>(r, d)\n";  // [[n, 4, 6], [7, 8, 9]]
