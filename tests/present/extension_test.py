@@ -60,6 +60,8 @@ class Scratch:
         words[out] = str(program)
         own = [index for index, word in enumerate(words) if "/graft.dir/" in word]
         words[own[0] : own[-1] + 1] = map(str, objects)
+        # The program of the build finds libgraft.so from its own folder.
+        words.append(f"-Wl,-rpath,{pathlib.Path(os.environ['GRAFT_BIN']).parents[1] / 'lib'}")
         run(words, cwd=TREE)
         return program
 

@@ -371,7 +371,9 @@ def test_messages_name_keywords(network: graft.Model, converted: graft.ConvertRe
         lambda: graft.write_calibration_cache(network, tmp_path / "no.cache"),
         lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["sm120"]),
         lambda: graft.build(converted.model, tmp_path / "no.engine", targets=["nothing"], shapes=SHAPES),
-        lambda: graft.build(converted.model, tmp_path / "no.engine", dla_core=0, gpu_fallback=True, shapes=SHAPES),
+        lambda: graft.build(
+            converted.model, tmp_path / "no.engine", targets=["sm120"], dla_core=0, gpu_fallback=True, shapes=SHAPES
+        ),
     ):
         with pytest.raises(graft.Error) as raised:
             call()
