@@ -102,11 +102,13 @@ def graft():
 
 
 def program_alone(folder):
-    """Returns a copy of the program. It searches its libraries next to itself, where it finds OpenVINO's but none of
-    Graft's."""
+    """Returns a copy of the program. It searches its libraries next to itself, where it finds OpenVINO's and libgraft.so
+    but no plugin library."""
     (folder / "bin").mkdir()
     (folder / "lib").mkdir()
     (folder / "lib" / "graft").symlink_to(pathlib.Path(PROGRAM).parent.parent / "lib" / "graft")
+    for library in (pathlib.Path(PROGRAM).parents[1] / "lib").glob("libgraft.so.*"):
+        shutil.copy2(library, folder / "lib")
     return pathlib.Path(shutil.copy2(PROGRAM, folder / "bin" / "graft"))
 
 
