@@ -137,7 +137,7 @@ def test_convert_writes_what_onnx_runtime_runs(graft, tmp_path, name, plugins):
 def test_inspect_says_plugin_and_why(graft, tmp_path, name):
     model = network(tmp_path / "m.onnx", name)
     (node,) = [n for n in graft(*with_library("inspect", model, "--json")).json["nodes"] if n["node"] == "it"]
-    assert node["verdict"] == "plugin" and str(LIBRARY.resolve()) in node["reason"]
+    assert node["verdict"] == "plugin" and f"from {LIBRARY.name}" in node["reason"]
     assert graft("inspect", model).code == 1
 
 
