@@ -25,6 +25,11 @@ constexpr std::string_view magic{"\x93NUMPY", 6};
 constexpr std::size_t largest_header = 1U << 20U;  // The headers that NumPy writes are shorter than 200 bytes.
 constexpr std::size_t largest_rank = 64;           // The largest rank that NumPy supports.
 
+// The earliest time of a file in a zip archive, in MS-DOS's format (a date has 7 bits for the year since 1980, 4 for
+// the month and 5 for the day). NumPy writes it too.
+constexpr zip_uint16_t midnight = 0;
+constexpr zip_uint16_t first_of_january_1980 = 1U << 5U | 1U;
+
 struct TypeEntry {
   std::string_view descr;
   onnx::ElementType type;
@@ -510,6 +515,10 @@ void write_npz(const std::filesystem::path& path, const NpzArrays& arrays) {
     constexpr zip_uint32_t fastest = 1;
     static_cast<void>(
         zip_set_file_compression(archive.get(), static_cast<zip_uint64_t>(index), ZIP_CM_DEFLATE, fastest));
+    // libzip would store the current time, and two archives with equal arrays would differ. If setting the time fails,
+    // the file is still valid.
+    static_cast<void>(
+        zip_file_set_dostime(archive.get(), static_cast<zip_uint64_t>(index), midnight, first_of_january_1980, 0));
   }
   if (zip_close(archive.get()) != 0) {
     fail(path.string(), "cannot be written: " + std::string(zip_strerror(archive.get())));

@@ -131,6 +131,20 @@ TEST_F(NpyFiles, RoundTrip) {
   EXPECT_EQ(file_count(), 2U);
 }
 
+TEST_F(NpyFiles, AnArchiveDoesNotDependOnTheTime) {
+  const NpyArray array{.type = onnx::ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
+  write_npz(folder_ / "all.npz", {{"a", array}, {"b", array}});
+  std::ifstream file(folder_ / "all.npz", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  int entries = 0;
+  for (std::size_t at = bytes.find("PK\1\2"); at != std::string::npos; at = bytes.find("PK\1\2", at + 1)) {
+    // An entry of the central directory has the time and the date at byte 12. 0x0021 is the first of January 1980.
+    EXPECT_EQ(bytes.substr(at + 12, 4), std::string("\0\0\x21\0", 4));
+    ++entries;
+  }
+  EXPECT_EQ(entries, 2);
+}
+
 TEST_F(NpyFiles, OneArrayOfAnArchive) {
   const NpyArray a{.type = onnx::ElementType::f32, .shape = {2}, .data = std::vector<std::byte>(8, std::byte{7})};
   write_npz(folder_ / "all.npz", {{"a", a}, {"b", a}});
