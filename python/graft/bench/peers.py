@@ -3,7 +3,7 @@
 
 The file <op>_peer.py in an operator's folder has the functions of one operator:
 
-`peer(attributes)` returns the function that is timed.
+`peer(attributes)` returns the function that is timed. It returns a tensor, or a tuple of tensors for several outputs.
 
 `inputs(case)`, optional, returns the input tensors of a case whose inputs cannot be arbitrary, such as indices or
 boxes.
@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 
 Attributes = dict[str, Any]
-Function = Callable[..., torch.Tensor]
+Function = Callable[..., "torch.Tensor | tuple[torch.Tensor, ...]"]
 
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i8": torch.int8}
 TYPES |= {"f8e4m3fn": torch.float8_e4m3fn, "i32": torch.int32, "i64": torch.int64}

@@ -75,8 +75,12 @@ namespace graft::ops {
     }
     for (const std::int64_t anchors_of : {1, 2}) {
       const std::string what = "_anchors_of_" + std::to_string(anchors_of);
-      add(dtype, 2, 65, 3, with({}), what, Fill::normal, Boxes::shared, anchors_of);
-      add(dtype, 2, 65, 3, with({{"box_coding", 1U}}), what + "_centers", Fill::normal, Boxes::of_classes, anchors_of);
+      // A decoded coordinate is the difference of a center and half a size, and these terms are not larger than 30
+      // here.
+      const double absolute = 30 * f32_error(4);
+      add(dtype, 2, 65, 3, with({}), what, Fill::normal, Boxes::shared, anchors_of).absolute = absolute;
+      add(dtype, 2, 65, 3, with({{"box_coding", 1U}}), what + "_centers", Fill::normal, Boxes::of_classes, anchors_of)
+          .absolute = absolute;
     }
     add(dtype, 2, 65, 3, with({}), "_scores_with_axis").inputs[1].extents = {2, 65, 3, 1};
     add(dtype, 2, 65, 3, with({}), "_shifted").shift = 1;

@@ -1,5 +1,6 @@
 # Tests both of PyTorch's exporters: they write Graft's nodes with their functions, which ONNX Runtime and `graft
 # convert` read.
+import importlib.util
 import sys
 
 import numpy as np
@@ -14,6 +15,11 @@ import graft  # noqa: E402
 import graft.torch  # noqa: E402
 from graft._definitions import DEFINITIONS  # noqa: E402
 from samples import NAMES, SAMPLES, TOLERANCES, difference  # noqa: E402
+
+# `ci/gpu` tests a package with graft.ops alone, whose extension needs no further library.
+needs_toolkit = pytest.mark.skipif(
+    importlib.util.find_spec("graft._toolkit") is None, reason="this package has no graft._toolkit"
+)
 
 
 class Network(torch.nn.Module):
@@ -70,6 +76,7 @@ class Several(torch.nn.Module):
         return graft.torch.spatial_pyramid_pooling(x, levels=[2, 1])
 
 
+@needs_toolkit
 def test_what_the_exporter_returns_is_a_model():
     x = torch.randn(2, 3, 8, 9)
     program = torch.onnx.export(Several(), (x,), dynamo=True, custom_translation_table=graft.torch.onnx_translations())
@@ -81,6 +88,7 @@ def test_what_the_exporter_returns_is_a_model():
         graft.load(Several())
 
 
+@needs_toolkit
 def test_dynamic_sizes_and_convert(tmp_path):
     path, converted = tmp_path / "network.onnx", tmp_path / "converted.onnx"
     x = torch.randn(2, 3, 8, 9)
