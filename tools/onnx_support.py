@@ -1,21 +1,19 @@
 # onnx_support.py - runs ONNX's own test of each operator through Graft and writes docs/ops/onnx.md and lowerings.md.
 """docs/ops/onnx.md is a table of what tests/import/test_onnx_backend.py asserts: for each operator its tests by opset,
-and the runtime in which the converted model has the expected results. docs/ops/lowerings.md lists the lowerings, and
-which of these models the installed TensorRT-RTX builds before and after the conversion.
+and the runtime in which the converted model has the expected results. docs/ops/lowerings.md lists the lowerings.
+tools/ledger.py measures what TensorRT-RTX builds of the same models.
 
 Run it after a build, with the environment of .deps/venv:
 
     python tools/onnx_support.py                 writes docs/ops/onnx.md
-    python tools/onnx_support.py --tensorrt      writes docs/ops/lowerings.md; needs TensorRT-RTX and some minutes
-    python tools/onnx_support.py --lowerings     writes the table of lowerings in docs/ops/lowerings.md, without TensorRT
-    python tools/onnx_support.py --check         exits with 1 if that table is outdated
+    python tools/onnx_support.py --lowerings     writes docs/ops/lowerings.md
+    python tools/onnx_support.py --check         exits with 1 if docs/ops/lowerings.md is outdated
 
 --build names another build than build/release; --lowerings and --check need its convert_tool.
 """
 
 import argparse
 import collections
-import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -59,7 +57,7 @@ The last column lists the operator sets of the tests.
 
 
 HEAD_OF_TABLE = "| operator | TensorRT refuses | Graft writes | which needs |\n|---|---|---|---|\n"
-LOWERINGS = """<!-- Written by tools/onnx_support.py --tensorrt; do not edit. -->
+LOWERINGS = """<!-- Written by tools/onnx_support.py --lowerings; do not edit. -->
 # Nodes that TensorRT refuses, and how Graft rewrites them
 
 `graft convert` writes these nodes with layers that TensorRT has (pass `lower_to_native`). Each rewrite is proven like any
@@ -83,16 +81,6 @@ are only moved (Transpose, Slice, Concat, Gather, Pad ...), otherwise in i32. Su
 modulo 256 where they may leave the range of u8, as are numbers that are cast to u8. A Resize computes in f32; with mode
 `linear` it cuts off fractions, as ONNX Runtime does. A cubic Resize of u8, and u8 tensors that a Loop or Scan hands from
 iteration to iteration, stay unchanged. Quantized tensors, which have a scale, are not rewritten by this pass.
-
-## ONNX's own tests
-
-The table counts the operator tests in the `onnx` package ({version}) whose model is one node with tensors. Parameters
-(axes, sizes, scales) are constants. TensorRT-RTX {tensorrt} parses and builds each model without a GPU, before and after
-`graft convert`. Of {total} models it builds {before} before and {after} after the conversion; {lost} models build only
-before it. Of the lowered models, {right} have the results that ONNX expects, and {wrong} have different results.
-
-| operator | tests | built before | built after |
-|---|---|---|---|
 """
 
 
@@ -104,89 +92,29 @@ def table_of_lowerings(tool):
     return HEAD_OF_TABLE + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def update_table(tool, only_check):
-    """Writes the table of lowerings into its page, or reports that it is outdated."""
-    before = PAGE_OF_LOWERINGS.read_text()
-    begin = before.index(HEAD_OF_TABLE)
-    after = before[:begin] + table_of_lowerings(tool) + before[before.index("\n\n", begin) + 1 :]
-    if only_check and after != before:
+def update_lowerings(tool, only_check):
+    """Writes docs/ops/lowerings.md, or reports that it is outdated."""
+    text = LOWERINGS.format(table=table_of_lowerings(tool))
+    if only_check and text != PAGE_OF_LOWERINGS.read_text():
         print("docs/ops/lowerings.md is outdated; run: make docs", file=sys.stderr)
         return 1
-    PAGE_OF_LOWERINGS.write_text(after)
+    if not only_check:
+        PAGE_OF_LOWERINGS.write_text(text)
     return 0
-
-
-def write_lowerings(tool):
-    """Prints the figures, and fails where a lowered model has other results."""
-    import onnx_judges  # noqa: PLC0415
-    import tensorrt_rtx  # noqa: PLC0415
-    from program import run_program  # noqa: PLC0415
-    from tensorrt_builds import what_tensorrt_builds  # noqa: PLC0415
-
-    cases = {case.name: onnx_judges.with_constants(case) for case in onnx_judges.node_cases()}
-    cases = {name: case for name, case in cases.items() if case is not None and "_expanded" not in name}
-    lowered, right, wrong = set(), [], []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for part in ("in", "out"):
-            (folder / part).mkdir()
-        for case_name, case in cases.items():
-            onnx.save(case.model, folder / "in" / f"{case_name}.onnx")
-        paths = sorted((folder / "in").iterdir())
-        done = run_program([tool, "auto", folder / "out", *paths])
-        for line in done.stdout.splitlines():
-            file, what, *_ = line.split("\t")
-            if what == "lowered":
-                lowered.add(file.removesuffix(".onnx"))
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            answers = pool.map(what_tensorrt_builds, (paths, sorted((folder / "out").iterdir())))
-            before, after = ({path.stem: built for path, built in builds.items()} for builds in answers)
-        for case_name in sorted(lowered):
-            judged, problem = onnx_judges.judge(onnx.load(folder / "out" / f"{case_name}.onnx"), cases[case_name])
-            (right if judged else wrong).append(case_name if judged else f"{case_name}: {problem}")
-    counts = collections.defaultdict(lambda: [0, 0, 0])
-    for case_name, case in cases.items():
-        row = counts[case.model.graph.node[0].op_type]
-        row[0] += 1
-        row[1] += before[case_name]
-        row[2] += after.get(case_name, False)
-    lost = [case_name for case_name in cases if before[case_name] and not after.get(case_name, False)]
-    text = LOWERINGS.format(
-        table=table_of_lowerings(tool),
-        version=onnx.__version__,
-        tensorrt=tensorrt_rtx.__version__,
-        total=len(cases),
-        before=sum(before.values()),
-        after=sum(after.values()),
-        lost=len(lost),
-        right=len(right),
-        wrong=len(wrong),
-    )
-    for op, (tests, built, built_after) in sorted(counts.items()):
-        if built < tests:
-            text += f"| {op} | {tests} | {built} | {built_after} |\n"
-    text += "\nOperators whose tests all build before the conversion are omitted.\n"
-    PAGE_OF_LOWERINGS.write_text(text)
-    figures = {"models": len(cases), "before": sum(before.values()), "after": sum(after.values())}
-    print(figures | {"lowered": len(lowered), "lost": lost, "wrong": wrong})
-    return 1 if wrong else 0
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     page = parser.add_mutually_exclusive_group()
-    page.add_argument("--tensorrt", action="store_true", help="write docs/ops/lowerings.md")
-    page.add_argument("--lowerings", action="store_true", help="write the table of lowerings in docs/ops/lowerings.md")
-    page.add_argument("--check", action="store_true", help="exit with 1 if the table of lowerings is outdated")
+    page.add_argument("--lowerings", action="store_true", help="write docs/ops/lowerings.md")
+    page.add_argument("--check", action="store_true", help="exit with 1 if docs/ops/lowerings.md is outdated")
     arguments = parser.parse_args()
     os.environ["GRAFT_BUILD_DIR"] = str(arguments.build)
     sys.path[:0] = [str(ROOT / "tests" / "import"), str(ROOT / "tests" / "support")]
     tool = arguments.build / "tests" / "convert_tool"
     if arguments.lowerings or arguments.check:
-        sys.exit(update_table(tool, arguments.check))
-    if arguments.tensorrt:
-        sys.exit(write_lowerings(tool))
+        sys.exit(update_lowerings(tool, arguments.check))
     import onnx_judges  # noqa: PLC0415
     import onnxruntime  # noqa: PLC0415
     import test_onnx_backend as tests  # noqa: PLC0415

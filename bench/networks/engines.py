@@ -204,7 +204,7 @@ def page_of(rows: list[dict], tensorrt: str) -> str:
         "",
         "The networks have weights from a seed and are in `bench/networks/unseen.py`. No rewrite was written for them, except the",
         "lowering of ScatterND and ScatterElements with computed indices, which the graph networks need.",
-        "For single nodes, with ONNX's own tests, see [the nodes that build before and after](ops/lowerings.md) and "
+        "For single nodes, with ONNX's own tests, see [what TensorRT builds of each operator](ledger.md) and "
         "[the correctness of results](ops/onnx.md).",
         "",
         "This command repeats the measurement, including the export:",
