@@ -29,14 +29,16 @@ struct ImportOptions {
 enum class FileFormat : std::uint8_t { onnx, tensorflow, caffe };
 
 /// Returns the format by the suffix of the file's name: .pb and .pbtxt are TensorFlow graphs, .prototxt is a Caffe
-/// network, and all other names are ONNX (a model, or a network in two halves, .cut.json).
+/// network, and all other names are ONNX. This includes .cut.json, which names two ONNX models that together form one
+/// network.
 [[nodiscard]] FileFormat format_of(const std::filesystem::path& path);
 
 /// Returns whether an importer reads the file, so that the caller may set the shapes of its inputs.
 [[nodiscard]] inline bool is_imported(const std::filesystem::path& path) { return format_of(path) != FileFormat::onnx; }
 
-/// Reads a network. The two halves of a cut network are joined. `weights` is the second file of a Caffe network, and
-/// empty for other formats. Throws the Errors of the readers, and Error for options that the format does not support.
+/// Reads a network. If the file is a .cut.json, joins the two models that it names. `weights` is the second file of a
+/// Caffe network, and empty for other formats. Throws the Errors of the readers, and Error for options that the format
+/// does not support.
 [[nodiscard]] onnx::Model read_model(const std::filesystem::path& path, const std::filesystem::path& weights = {},
                                      const ImportOptions& options = {});
 

@@ -19,10 +19,10 @@ struct Likeness {
   std::string exact;
 };
 
-/// Returns the descriptions of a node. Returns nothing for a node with a sub-graph, a tensor of strings, an input that
-/// is untyped or not a tensor, or sizes that more than 31 other nodes compute. `can_be_input` returns whether a value
-/// can become an input when the node is extracted, so that only its type and shape are described and not the nodes
-/// before it.
+/// Returns the Likeness of a node. Returns nothing for a node with a sub-graph, a tensor of strings, or an input that
+/// is untyped or not a tensor. If `can_be_input` returns true for an input, only its type and shape are described. The
+/// other inputs contain sizes, so the nodes that compute them are described too; if these are more than 31 nodes,
+/// nothing is returned.
 [[nodiscard]] std::optional<Likeness> likeness_of(const onnx::Node& node, bool (*can_be_input)(const onnx::Value&));
 
 }  // namespace graft::inspect

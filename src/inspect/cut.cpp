@@ -87,7 +87,8 @@ double arithmetic_without(const Order& order, const Nodes& without) {
   return sum;
 }
 
-/// Returns the values that nodes outside `second` compute and nodes in `second` read, in topological order.
+/// Returns the values that the first model hands to the second: nodes outside `second` compute them, and nodes in
+/// `second` read them. They are in topological order.
 std::vector<const onnx::Value*> handed_over(const Order& order, const Nodes& second) {
   Values read;
   for (const onnx::Node* node : order.nodes) {
@@ -116,8 +117,8 @@ std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values)
   return sum;
 }
 
-/// Adds to `host` nodes before the cut that only move data, beginning with the last, as long as this reduces the total
-/// size of the values at the cut.
+/// Adds to `host` nodes that only move data and whose results it reads, beginning with the last one, as long as this
+/// reduces the total size of the values that TensorRT hands to the host.
 void move_to_host(const Order& order, Nodes& host) {
   std::optional<double> bytes = total_bytes(handed_over(order, host));
   for (auto node = order.nodes.rbegin(); bytes && node != order.nodes.rend(); ++node) {

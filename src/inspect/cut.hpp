@@ -9,9 +9,9 @@
 
 namespace graft::inspect {
 
-/// The division of a network into one half for TensorRT and one for the host. Neither list of nodes contains constants,
-/// and nodes that compute only from constants and from the shapes of the network's inputs, because each half that needs
-/// them gets a copy.
+/// The division of a network into two models, one for TensorRT and one for the host, of which one reads the results of
+/// the other. Neither list contains nodes that compute only from constants and from the shapes of the network's inputs,
+/// because each model that needs such nodes gets a copy.
 struct Cut {
   bool tensorrt_is_first = true;
   std::vector<const onnx::Node*> tensorrt;  ///< The nodes for TensorRT, in topological order like the other lists.
@@ -21,11 +21,11 @@ struct Cut {
   double arithmetic_in_tensorrt = 0;
 };
 
-/// Returns the cut that leaves most of the arithmetic to TensorRT, or nothing if `runs_on_host` is true for no node or
-/// if no arithmetic would remain in TensorRT. Two cuts are compared: before the nodes that must run on the host, with
-/// all nodes that depend on them on the host, and after them, with all nodes on which they depend on the host. In the
-/// first case, nodes before the cut that only move data are moved to the host if this reduces the bytes at the cut.
-/// Types and shapes must have been inferred.
+/// Returns the cut that leaves most of the arithmetic to TensorRT. Compares two cuts: in the first, the host runs the
+/// nodes for which `runs_on_host` is true and all nodes that depend on them; in the second, the host runs these nodes
+/// and all nodes on which they depend. In the first cut, the host also runs earlier nodes that only move data if this
+/// reduces the bytes that TensorRT hands over. Returns nothing if `runs_on_host` is true for no node, or if no
+/// arithmetic would remain in TensorRT. Types and shapes must have been inferred.
 [[nodiscard]] std::optional<Cut> find_cut(const onnx::Model& model,
                                           const std::function<bool(const onnx::Node&)>& runs_on_host);
 
@@ -34,9 +34,9 @@ struct Halves {
   onnx::Model host;
 };
 
-/// Returns both halves as models. Inputs, outputs and the values at the cut keep their names. Outputs of the network
-/// that no node of `cut.tensorrt` computes are outputs of the host's half. Throws Error with the name of a value at the
-/// cut if its element type is unknown.
+/// Returns the model for TensorRT and the model for the host. Inputs, outputs and the values that one model hands to
+/// the other keep their names. Outputs of the network that no node of `cut.tensorrt` computes are outputs of the host's
+/// model. Throws Error naming a value that is handed over if its element type is unknown.
 [[nodiscard]] Halves halves_of(const onnx::Model& model, const Cut& cut);
 
 }  // namespace graft::inspect

@@ -10,9 +10,9 @@ namespace graft::inspect {
 
 using report::DetectionTail;
 
-/// Returns the parts of a detector that select boxes (detection tails) among `nodes`, which are in the main graph, and
-/// in their sub-graphs. The boxes and scores that they read are traced back to values in `between`, which are in the
-/// main graph.
+/// Returns the last steps of a detector (non-maximum suppression or TopK of scores, see report::DetectionTail) that are
+/// among `nodes` or in their sub-graphs. `nodes` are in the main graph. The boxes and scores that a step reads are
+/// traced back to values in `between`, which are also in the main graph.
 [[nodiscard]] std::vector<DetectionTail> find_tails(const std::vector<const onnx::Node*>& nodes,
                                                     const std::vector<const onnx::Value*>& between);
 

@@ -95,8 +95,9 @@ std::set<std::string, std::less<>> inner_names_of(const onnx::Graph& graph) {
   return names;
 }
 
-/// Calls `found` with a clause for each value of the main graph that differs, except values that depend on a value that
-/// differs already.
+/// Calls `found` for each value of the main graph whose shape or type in TensorRT differs from ONNX's, with a clause on
+/// the difference. Skips values that depend on such a value. `shapes` and `types` are those in TensorRT, by tensor
+/// name.
 void compare(const onnx::Model& model, const json& shapes, const json& types,
              const std::function<void(const onnx::Value&, std::string)>& found) {
   const onnx::Graph& graph = model.graph();

@@ -51,8 +51,9 @@ Copies copies_in(const onnx::Model& converted) {
   return copies;
 }
 
-/// Returns whether TensorRT runs a node of a body after the conversion has copied it out: the copy was replaced by
-/// other rewrites, no rule says that it fails, or it is outside all bodies and runs as a plugin.
+/// Returns whether TensorRT runs a node of a body after the conversion has copied it out of the body. This is true if
+/// later rewrites replaced the copy, or if no rule says that the copy fails. It is also true if the copy is outside all
+/// bodies and runs as a plugin.
 bool runs_as_copy(const NodeRef& node, const Copies& copies) {
   const auto copy = copies.find({node.id, node.op});
   if (copy == copies.end() || !fails_by_rule(*copy->second)) return true;

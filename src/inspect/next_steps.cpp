@@ -12,8 +12,9 @@
 namespace graft::inspect {
 namespace {
 
-/// Adds a step `write` for the missing operator that has most nodes, of those with a node for which `can_define`
-/// returns true. Only one step is added; its command is an example for the other operators.
+/// Adds one step `write` for an operator that has no implementation: of the operators that can be written from one of
+/// their nodes (`can_define` returns true), the one with the most nodes. The command of this step is an example for the
+/// other operators.
 void add_operator_to_write(const std::vector<NodeSupport>& nodes, const CanDefine& can_define,
                            std::vector<NextStep>& steps) {
   std::map<std::string, NextStep> operators;

@@ -50,8 +50,8 @@ struct PluginCause {
 /// the domain, takes it for that operator. Otherwise returns nothing.
 [[nodiscard]] std::optional<PluginCause> taken_for_onnx(const onnx::Node& node, const nlohmann::json& creators);
 
-/// Returns the cause if a node has attributes for which the plugin has no field or a field of another type, although
-/// TensorRT creates the plugin. Returns nothing if all attributes match fields.
+/// Returns the cause if a node has attributes that the plugin of `creator` ignores although TensorRT creates it: the
+/// plugin has no field of that name, or a field of another type. Returns nothing if all attributes match fields.
 [[nodiscard]] std::optional<PluginCause> wrong_fields(const onnx::Node& node, const nlohmann::json& creator);
 
 /// Returns the creator in `creators` that the parser selects for a node by name, version and namespace (the attribute

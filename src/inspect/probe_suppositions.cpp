@@ -93,8 +93,8 @@ std::string TensorRTProbe::try_meant_plugin(const onnx::Node& node) {
   return fmt::format("'{}' is the plugin {} of version {}", node.name, plugin_meant.name, plugin_meant.version);
 }
 
-/// Marks as not_asked each node that computes sizes from the output of a failing node or of another node that is
-/// not_asked. Such nodes cannot be probed.
+/// Adds to ProbeReport::not_asked, with the reason, each node that cannot be probed because it computes sizes from the
+/// output of a failing node or of another node in `not_asked`.
 void TensorRTProbe::set_aside() {
   report_.not_asked = uncertain_;
   for (const onnx::Node* node : nodes_) {

@@ -234,9 +234,9 @@ void apply(const Finding& finding, const onnx::Node& node, const Answers& answer
   verdict.support = verdict_of(finding.outcome);
 }
 
-/// Changes the verdict on a node that could not be probed to not_asked, with the reason `why`. `is_over_budget` states
-/// whether it was not probed for lack of time. The verdict stays if rules found that the node is lowered, or that
-/// nothing, including the loaded plugins, runs it.
+/// Changes the verdict on a node that could not be probed to Support::not_asked, with the reason `why`.
+/// `is_over_budget` states whether the time or the number of builds did not suffice to probe it. The verdict stays if
+/// rules found that the node is lowered, or that nothing, including the loaded plugins, runs it.
 void leave_out(const onnx::Node& node, const std::string& why, bool is_over_budget, const Answers& answers,
                NodeSupport& verdict) {
   const std::string reason = "TensorRT gave no verdict on the node: " + why;
@@ -519,9 +519,9 @@ Support verdict_of(Outcome outcome) {
 
 namespace {
 
-/// Calls `start` and returns its result. If the probe is automatic, no TensorRT was named, and none is found or starts,
-/// throws NoTensorRT. A plugin library that does not load is an error in every case, because `graft build` would load
-/// it too.
+/// Calls `start` and returns its result. If `start` finds no TensorRT that starts, and the options request an automatic
+/// probe without naming a TensorRT, throws NoTensorRT in place of the Error. A plugin library that does not load is an
+/// error in every case, because `graft build` would load it too.
 template <class Start>
 auto translate_missing_tensorrt(const ProbeOptions& options, Start&& start) {
   const bool may_be_missing = options.is_automatic && options.trials.tensorrt == "auto";

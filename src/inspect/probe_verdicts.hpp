@@ -34,21 +34,23 @@ struct ProbeOptions {
 
 [[nodiscard]] Support verdict_of(Outcome outcome);
 
-/// Thrown by an automatic probe for which no TensorRT was named if no TensorRT is found, or none that starts.
+/// Thrown if no TensorRT is found or none starts, by a probe with ProbeOptions::is_automatic whose options name no
+/// TensorRT. The caller can then continue with the verdicts of the rules.
 struct NoTensorRT {
   std::string why;
 };
 
-/// Starts a process that loads TensorRT, for `probe_verdicts`, and returns without waiting for it. If no TensorRT is
-/// found, throws NoTensorRT in an automatic probe and Error (missing_tool) in any other; also throws Error
-/// (missing_tool) if the TensorRT that the user named is missing.
+/// Starts a process that loads TensorRT, for `probe_verdicts`, and returns without waiting for it. `should_stop` is
+/// polled: if it returns true, the process is stopped. If no TensorRT is found, throws NoTensorRT in an automatic probe
+/// and Error (missing_tool) in any other; also throws Error (missing_tool) if the TensorRT that the user named is
+/// missing.
 [[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
                                                            std::function<bool()> should_stop);
 
-/// Probes TensorRT with a model, changes the verdicts in `nodes` accordingly, and writes the smallest failing parts if
-/// the options request it. `nodes` must be the result of judge_nodes for the same model. Throws EngineError or
-/// NoTensorRT if TensorRT does not start, Error for shapes that do not fit the model, and Interrupted if the process
-/// was stopped.
+/// Parses and builds a model with TensorRT in the process of `trials` (the result of start_tensorrt()), and changes the
+/// verdicts in `nodes` accordingly. `nodes` must be the result of judge_nodes for the same model. Writes the smallest
+/// models that fail if ProbeOptions::reduce is set. Throws EngineError or NoTensorRT if TensorRT does not start, Error
+/// for shapes that do not fit the model, and Interrupted if the process was stopped.
 [[nodiscard]] ProbeSummary probe_verdicts(const onnx::Model& model, const ProbeOptions& options, DriverTrials& trials,
                                           const TrialCallbacks& callbacks, std::vector<NodeSupport>& nodes);
 

@@ -152,8 +152,8 @@ bool SizeRanges::differs_from(const SizeRanges& other, const onnx::Model& part) 
   });
 }
 
-/// Sizes that are computed from the same symbol, such as 4 * n, use the same value of that symbol, even if the user set
-/// no range for it.
+/// Returns NAME=MIN..OPT..MAX for each dynamic input of `part`. Sizes that are computed from the same symbol, such as n
+/// and 4 * n, use the same value of that symbol, even if the user set no range for it.
 std::vector<std::string> SizeRanges::of(const onnx::Model& part, Unknown unknown) const {
   constexpr std::array<std::int64_t, 3> of_unknown{1, 16, 64};  // the range of a size that depends on the data
   using Sizes = std::vector<std::vector<std::int64_t>>;         // the sizes of each input

@@ -25,11 +25,11 @@ class SizeRanges {
   /// If `suggest`, inputs without a range get suggested ranges; otherwise TensorRT reports them as missing.
   SizeRanges(const onnx::Model& model, const std::vector<std::string>& strings, bool suggest = false);
 
-  /// Selects the sizes that replace the dynamic dimensions of an input of an extracted part, if this input is an inner
-  /// value of the whole model: sizes computed from the symbols (by_symbol), or one size for all dimensions (same).
+  /// The sizes that of() assumes for an input of an extracted part that is an inner value of the whole model: sizes
+  /// computed from the symbols in its dimensions (by_symbol), or one size for all dynamic dimensions (same).
   enum class Unknown : std::uint8_t { by_symbol, same };
   /// Returns NAME=MIN..OPT..MAX for each dynamic input of `part`, a model extracted from the whole one. An input of the
-  /// whole model is included only if the user set its range.
+  /// whole model is included only if the user set its range; for the other inputs, `unknown` selects the sizes.
   [[nodiscard]] std::vector<std::string> of(const onnx::Model& part, Unknown unknown = Unknown::by_symbol) const;
   /// Returns the ranges to build `part` with: the result of of() as the ranges of the user and, if the constructor was
   /// called with `suggest`, the suggested ranges of the selected set.

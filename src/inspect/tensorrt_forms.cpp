@@ -474,8 +474,8 @@ void add_dropout(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// A special form (see forms_of()) that is described by the same sentence for every node. `has` returns whether a node
-/// has it.
+/// A special form (see forms_of()) whose description is the same for every node. `has` returns whether a node has the
+/// form.
 struct PlainForm {
   std::string_view operators;  ///< The names, separated by spaces.
   bool (*has)(const onnx::Node&);
@@ -545,8 +545,8 @@ constexpr auto constant_inputs = std::to_array<ConstantInput>({
     {"Slice", 3, "axes", "slice_axes"},
 });
 
-/// A function that appends to Forms entries whose sentences name inputs or attributes of the node, and the operators
-/// for which to call it.
+/// A function that checks a node for one kind of special form (see forms_of()) and appends it to Forms, with a
+/// description that names inputs or attributes of the node. `operators` are the operators for which to call it.
 struct FormsOfOperator {
   std::string_view operators;  ///< The names, separated by spaces.
   void (*add)(const onnx::Node&, Forms&);

@@ -12,8 +12,8 @@ namespace graft::inspect {
 struct Form {
   std::string_view name;  ///< The name of the form in tensorrt_facts.json.
   std::string what;       ///< Describes the form, as a reason to refuse the node.
-  /// The advice for a node with this form, a format string in which {} is replaced by the name of Setting::cut. If
-  /// empty, the advice on the operator is used.
+  /// The advice for a node with this special form, a format string in which {} is replaced by the name of Setting::cut.
+  /// If empty, the advice on the operator is used.
   std::string_view advice = {};
   bool builds_at_fixed_sizes = false;  ///< Whether TensorRT builds the form if all dimensions are fixed.
   bool is_computed_wrongly = false;    ///< Whether TensorRT builds the form and computes it wrongly without a message.

@@ -101,17 +101,19 @@ class TensorRTProbe {
   /// Builds the nodes of `nodes` that are not known to fail: in one model, or in several if one build takes too long or
   /// the assumed sizes are inconsistent. Adds findings on the nodes that fail, and returns the number of models.
   std::size_t build_left_of(const Nodes& nodes);
-  /// Marks a node as not_asked, because the sizes that are assumed for its inputs contradict each other.
+  /// Adds the node to ProbeReport::not_asked, because the sizes that are assumed for its inputs contradict each other,
+  /// as the messages of `trial` show.
   void leave_without_sizes(const onnx::Node& node, const Trial& trial);
   /// Searches the failing nodes among `nodes`, which fail together in the trial `whole`, and adds at least one finding.
   void find_failing(const Nodes& nodes, Trial whole);
   [[nodiscard]] static std::array<Nodes, 2> halves_of(const Nodes& nodes);
   void add_with_alike(Finding found);
   /// Returns whether the nodes of a finding fail with every set of suggested sizes. If they build with an earlier set,
-  /// marks them as not_asked. If they build with a later set, throws BuildsWithOtherSizes: the whole model fails with
-  /// that set too, so other nodes must be the cause, and the search starts again with it.
+  /// adds them to ProbeReport::not_asked. If they build with a later set, throws BuildsWithOtherSizes: the whole model
+  /// fails with that set too, so other nodes must be the cause, and the search starts again with it.
   [[nodiscard]] bool fails_with_other_sizes(const Finding& finding);
-  /// Marks every node that has neither failed nor been built as not_asked, because the budget is used up.
+  /// Adds every node that has neither failed nor been built to ProbeReport::not_asked, because the budget of builds or
+  /// time is used up.
   void leave_unanswered(const BudgetSpent& spent);
   [[nodiscard]] Nodes left() const;
   [[nodiscard]] Nodes left_of(const Nodes& nodes) const;
@@ -127,7 +129,8 @@ class TensorRTProbe {
   bool learn_types(const nlohmann::json& plugin);
   void infer();
   void add(Finding finding);
-  /// Returns whether a failure cannot be caused by assumed types. If it can, marks the nodes as not_asked.
+  /// Returns whether the nodes of a finding fail for another reason than the types and shapes that the probe assumed
+  /// for outputs of earlier nodes.
   [[nodiscard]] bool is_certain(const Finding& finding) const;
   /// Assumes types and shapes for the outputs of failing nodes, so that the nodes after them can be probed. Returns
   /// whether anything new was assumed.

@@ -24,7 +24,8 @@ struct ReleaseRow {
   std::string_view version;  ///< The version that was measured; for the full TensorRT, the release.
 };
 
-/// A fact about an operator, which holds for releases from `since` on and before `until` (numbers of order()).
+/// Whether TensorRT runs an operator, and in which types. Valid for the releases from `since` on and before `until`,
+/// both in the numbers of order().
 struct OperatorRow {
   Flavor flavor;
   std::string_view name;
@@ -75,8 +76,8 @@ const ReleaseRow* row_of(const Release& release) {
   return row == release_rows.end() ? nullptr : row;
 }
 
-/// Returns the name and full version of a TensorRT-RTX release on which the facts about operators were measured, such
-/// as "TensorRT-RTX 1.5.0.114". Returns "TensorRT-RTX ?" for an unknown release.
+/// Returns the name and full version of the TensorRT-RTX with which the operators were tried for this release, such as
+/// "TensorRT-RTX 1.5.0.114". Returns "TensorRT-RTX ?" for an unknown release.
 std::string asked_version(const Release& release) {
   const ReleaseRow* row = row_of(release);
   return fmt::format("TensorRT-RTX {}", row == nullptr ? "?" : row->version);

@@ -13,7 +13,8 @@ namespace graft::inspect {
 
 enum class Flavor : std::uint8_t { rtx, full };
 
-/// A release of TensorRT for which facts about operators are known, named "rtx-1.5" or "tensorrt-10.13", for example.
+/// A release of TensorRT, named "rtx-1.5" or "tensorrt-10.13", for example. Graft has a table of the operators and
+/// types that each release runs.
 struct Release {
   Flavor flavor = Flavor::rtx;
   int major = 0;
@@ -22,15 +23,15 @@ struct Release {
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// Returns the newest release of TensorRT-RTX on which the facts about operators were measured. It is the default
-/// release for all rules.
+/// Returns the newest release of TensorRT-RTX that Graft knows. The operators that it runs were measured. It is the
+/// default release for all rules.
 [[nodiscard]] Release newest_measured_release();
 
-/// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if no facts about it are known. A
-/// third and further version numbers ("10.13.3") are ignored.
+/// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if Graft does not know which
+/// operators it runs. A third and further version numbers ("10.13.3") are ignored.
 [[nodiscard]] std::optional<Release> find_release(std::string_view name);
 
-/// Returns the names of all releases about which facts are known, for each flavor from the oldest to the newest.
+/// Returns the names of all releases that find_release() knows, for each flavor from the oldest to the newest.
 [[nodiscard]] std::vector<std::string> release_names();
 
 /// Returns the release with this name. Throws Error if the name is unknown; the message begins with `setting` and lists
@@ -57,8 +58,9 @@ struct OperatorFact {
   std::string source = {};     ///< The source of the fact, such as "measured in TensorRT-RTX 1.5.0.114".
 };
 
-/// Returns whether, and with which types, a release runs an operator of the default ONNX domain. The fact applies to
-/// nodes without a special form (see forms_of).
+/// Returns whether, and with which types, a release runs an operator of the default ONNX domain. The answer is valid
+/// for nodes without a special form: attributes, types or shapes for which TensorRT may behave differently (see
+/// forms_of).
 [[nodiscard]] OperatorFact operator_fact(const Release& release, std::string_view op_type);
 
 struct FormFact {
@@ -66,7 +68,8 @@ struct FormFact {
   std::string source = {};
 };
 
-/// Returns whether a release runs nodes with a special form. `form` is its name in tensorrt_facts.json.
+/// Returns whether a release runs nodes with a special form (see forms_of). `form` is the name of the form in
+/// tensorrt_facts.json.
 [[nodiscard]] FormFact form_fact(const Release& release, std::string_view form);
 
 /// Returns a reason, as a clause, if a release runs no plugins at all because neither its parser nor its network API

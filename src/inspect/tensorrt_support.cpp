@@ -104,8 +104,8 @@ const onnx::Value* find_other_than_tensor(const onnx::Node& node) {
   return nullptr;
 }
 
-/// Returns the advice of the first entry in forms_of() that the release of newest_measured_release() refuses and that
-/// has its own advice; otherwise nothing.
+/// Returns the advice on the first special form of the node (see forms_of()) that the release of
+/// newest_measured_release() refuses and that has its own advice; otherwise nothing.
 std::optional<std::string> advice_on_form(const onnx::Node& node) {
   try {
     for (const Form& form : forms_of(node)) {

@@ -10,13 +10,13 @@
 
 namespace graft::inspect {
 
-/// Returns why a release of TensorRT cannot run a node of the default ONNX domain, with the source of the fact, or
-/// nothing if it can or if that is unknown. Covers operators that the parser refuses, and types and special forms
-/// (forms_of()) of other operators that the parser or the builder refuses.
+/// Returns why a release of TensorRT cannot run a node of the default ONNX domain, and the source of this information.
+/// Returns nothing if the release can run it or if that is unknown. The reason may be the operator, a type, or a
+/// special form (attributes, types or shapes, see forms_of()) that the parser or the builder refuses.
 [[nodiscard]] std::optional<std::string> refusal_of_tensorrt(const onnx::Node& node, const Release& release);
 
-/// Returns whether the reason of refusal_of_tensorrt() is a special form (see forms_of()) that the release builds but
-/// computes wrongly, without an error message.
+/// Returns whether refusal_of_tensorrt() refuses the node because of a special form (see forms_of()) that the release
+/// builds without an error message but computes wrongly.
 [[nodiscard]] bool has_wrong_form(const onnx::Node& node, const Release& release);
 
 /// Returns whether the parser of a release supports an operator of this name that ONNX does not define, such as

@@ -99,8 +99,8 @@ void add_u8(const Node& node, Forms& forms) {
   }
 }
 
-/// Returns the entry for Forms of a node whose input `size` determines the size of its output and is computed from
-/// `source`, a value that TensorRT does not accept for this purpose.
+/// Returns the special form (see forms_of()) of a node whose input `size` determines the size of an output, where
+/// `size` is computed from `source`, a value from which TensorRT does not compute sizes.
 Form form_of_size(const Value& size, const Value& source) {
   if (const Node* loop = find_loop(source)) {
     return {"size_from_step",

@@ -30,8 +30,8 @@ Outcome outcome_of(const std::string& word) {
   return Outcome::hung;
 }
 
-/// Returns, for a message, a clause for each node about which hint_on_refusal() has a hint, such as a TopK whose K is
-/// not a constant, for which TensorRT requires ranges of values.
+/// Returns a text for messages that lists each node for which hint_on_refusal() returns a hint (a TopK whose K is not a
+/// constant, for example), with the reason in the hint. Returns an empty string if there is no such node.
 std::string open_counts(const onnx::Model& model) {
   std::string text;
   model.graph().for_each_node([&](const onnx::Node& node) {

@@ -86,11 +86,11 @@ class Trials {
   [[nodiscard]] virtual const nlohmann::json& creators() const = 0;
   /// Returns whether the time budget is used up.
   [[nodiscard]] virtual bool is_spent() const = 0;
-  /// Parses a model with TensorRT's parser. Throws BudgetSpent, except in the first call.
+  /// Parses a model with TensorRT's parser. Throws BudgetSpent if the time is used up, except in the first call.
   [[nodiscard]] virtual Trial parse(const onnx::Model& model) = 0;
-  /// Parses and builds a model within the fraction `share` of the remaining time. Throws BudgetSpent. If a range is
-  /// missing or does not fit the model, the trial fails with `is_by_sizes` if ranges are suggested; otherwise throws
-  /// Error.
+  /// Parses and builds a model within the fraction `share` of the remaining time. Throws BudgetSpent if the builds or
+  /// the time are used up. If a range is missing or does not fit the model, the trial fails with `is_by_sizes` if
+  /// ranges are suggested; otherwise throws Error.
   [[nodiscard]] virtual Trial build(const onnx::Model& model, const BuildRanges& ranges, double share) = 0;
 };
 
@@ -107,8 +107,9 @@ class DriverTrials final : public Trials {
   /// not found.
   DriverTrials(TrialOptions options, std::function<bool()> should_stop);
 
-  /// Waits until TensorRT is loaded, and loads the plugin libraries `libraries`. The time budget starts with this call,
-  /// which must be the first on the object and made once. Throws EngineError if TensorRT or a library cannot be loaded.
+  /// Loads TensorRT and the plugin libraries `libraries`. The time budget starts with this call, which must be the
+  /// first on the object and made once. `callbacks` are called before and after each trial unless they are empty.
+  /// Throws EngineError if TensorRT or a library cannot be loaded.
   void load(const std::vector<std::string>& libraries, TrialCallbacks callbacks);
 
   [[nodiscard]] TensorRTIdentity tensorrt() const;

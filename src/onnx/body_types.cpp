@@ -80,8 +80,8 @@ std::optional<std::string> fault_of_inputs(const Node& node, const FollowedRow& 
 
 bool is_f8(ElementType type) { return type == ElementType::f8e4m3fn || type == ElementType::f8e5m2; }
 
-/// Returns a fault if the node has an output in f8 and a model with the row's types may have an opset without f8;
-/// otherwise nothing.
+/// Returns a fault if the node has an output in f8 although a model that uses the operator with the types in `row` may
+/// have an opset before f8_opset, which has no f8; otherwise nothing.
 std::optional<std::string> fault_of_outputs(const Node& node, const FollowedRow& row) {
   if (row.use != BodyUse::function || row.oldest_opset >= f8_opset) return std::nullopt;
   for (const Value* output : node.outputs) {

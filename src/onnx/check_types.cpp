@@ -18,7 +18,7 @@
 namespace graft::onnx {
 namespace {
 
-/// The first opset of the table of types.
+/// The lowest opset for which Graft knows which types ONNX's schemas allow (schema_types.hpp).
 constexpr std::int64_t first_known = 13;
 
 /// Returns the types that an opset allows; null if they are not known. For an opset before 13, returns the types of

@@ -25,7 +25,7 @@ struct TypeFault {
 
 /// Returns the nodes of ai.onnx, in the graph and in subgraphs, whose inputs have types that their schemas do not
 /// allow. Types must be inferred first; an input of unknown type is allowed. Before opset 13, only inputs that must
-/// have the same type are checked. Nodes for which `accepts` returns true are skipped.
+/// have the same type are checked. Nodes for which `accepts` returns true are skipped; null skips no node.
 [[nodiscard]] std::vector<TypeFault> find_type_faults(const Model& inferred, const AcceptsTypes& accepts = nullptr);
 
 /// Returns the next step for an error about a string input. The step names up to three nodes that read the input, and

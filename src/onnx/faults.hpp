@@ -23,13 +23,14 @@ inline constexpr std::string_view fault_note = "graft.fault";
 /// Called for a node that contradicts itself or its inputs.
 using OnFault = std::function<void(Node&, const Error&)>;
 
-/// Runs infer_shapes, and continues after a node with a fault, whose outputs are not changed. Returns the number of
-/// values in the main graph whose type or rank is unknown.
+/// Runs infer_shapes. Calls `on_fault` for each node with a fault, leaves the outputs of the node unchanged, and
+/// continues. Returns the number of values in the main graph whose type or rank is unknown.
 std::size_t infer_around_faults(Model& model, const OnFault& on_fault);
 
-/// Runs inference from the input shapes `input_shapes` and returns the number of values in the main graph whose type or
-/// rank is unknown. The shapes that the file declares for outputs of nodes are removed first and restored where nothing
-/// was inferred, for example after an unknown operator; then inference runs again.
+/// Runs inference from the input shapes `input_shapes`, and calls `on_fault` for each node with a fault. The shapes
+/// that the file declares for outputs of nodes are removed first and restored where nothing was inferred, for example
+/// after an unknown operator; then inference runs again. Returns the number of values in the main graph whose type or
+/// rank is unknown.
 std::size_t infer_around_faults(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes,
                                 const OnFault& on_fault);
 

@@ -63,9 +63,9 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// input is returned as f32, and an unknown rank as -1.
 [[nodiscard]] FunctionInputs function_inputs(const Node& node);
 
-/// Both functions return the text that the operator's definition has for these inputs: function_of() the function,
-/// native_form_of() the native form. They return nothing if the definition has none, and throw body_error() if the
-/// definition fails.
+/// function_of() returns the ONNX function that the operator's definition has for these inputs, and native_form_of()
+/// the text of its native form (see make_native_form()). They return nothing if the definition has none, and throw
+/// body_error() if the definition fails.
 [[nodiscard]] std::optional<Function> function_of(const Operator& op, const FunctionInputs& inputs);
 [[nodiscard]] std::optional<std::string> native_form_of(const Operator& op, const FunctionInputs& inputs);
 
@@ -85,8 +85,8 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
 /// function or does not accept the type of its first input.
 [[nodiscard]] std::int64_t first_opset_of_function(const Operator& op, const FunctionInputs& inputs);
 
-/// Each function parses a text of an operator, the result of function_of() or of native_form_of(), and raises it to
-/// `opset`. Throws as make_function() does.
+/// Each function parses a text of an operator, the result of function_of() or of native_form_of(), for a node with
+/// `input_count` inputs, and raises it from opset 17 to `opset`. Throws as make_function() does.
 [[nodiscard]] FunctionDefinition parse_function(const OperatorType& type, std::size_t input_count,
                                                 const Function& function, std::int64_t opset);
 [[nodiscard]] FunctionDefinition parse_native_form(const OperatorType& type, std::size_t input_count,

@@ -16,9 +16,10 @@ using report::NodeCost;
 /// attention.
 [[nodiscard]] bool sums_products(const Node& node);
 
-/// Returns the multiply-accumulate operations of a node in one run; 0 for a node that sums no products. A size that is
-/// not known counts as `unknown_size`; without it, the result is nothing. The result is also nothing for an operator
-/// that Graft does not know, and if the number does not fit into 64 bits. The bodies of the node are not included.
+/// Returns the multiply-accumulate operations of a node in one run; 0 for a node that sums no products. A dynamic size
+/// counts as `unknown_size`; if `unknown_size` is absent, nothing is returned for a node with such a size. Nothing is
+/// also returned for an operator that Graft does not know, and if the number does not fit into 64 bits. The bodies of
+/// the node are not included.
 [[nodiscard]] std::optional<std::uint64_t> multiply_accumulates(const Node& node,
                                                                 std::optional<std::uint64_t> unknown_size = {});
 

@@ -752,8 +752,8 @@ class Reader {
   std::size_t external_total_ = 0;  // The size in bytes of the tensors in these files.
 };
 
-/// Codes of the message types in `wire_fields`, which lists the fields of a model that may contain tensors, including
-/// those in subgraphs and functions.
+/// Numbers that stand for protobuf's message types in `wire_fields`, the table of the fields of a model that may
+/// contain tensors, including those in subgraphs and functions. 0 is the message of the whole file.
 constexpr int model_proto = 0;
 constexpr int graph_proto = 1;
 constexpr int node_proto = 2;

@@ -30,13 +30,14 @@ struct OperatorMatch {
   explicit operator bool() const { return type != nullptr; }
 };
 
-/// Returns the operator that a node stands for; empty if there is no operator, or if the node has a fault. It is found
-/// - in the domain graft by the metadata `graft.operator`, or by the name of the node;
-/// - in a loaded library by the name of the node, in every domain in which ONNX has no operator of that name, as
-/// TensorRT's parser finds its plugin, unless the node requests another `plugin_version` or `plugin_namespace`;
-/// - by the name and the `plugin_version`, if given, of a plugin that an operator replaces: in graft and in the domains
-/// of plugin nodes ("", TRT ...), for a PluginForm in every domain; not if ONNX has an operator of that name in that
-/// domain, or if the node has a `plugin_namespace`.
+/// Returns the operator that a node stands for; empty if there is no operator, or if the node has a fault. The operator
+/// is found
+/// - in the domain graft, by the metadata `graft.operator` or by the name of the node;
+/// - in a loaded library, by the name of the node in any domain, as TensorRT's parser finds a plugin. The node must not
+///   request another `plugin_version` or `plugin_namespace`, and ONNX must not define that name in the domain;
+/// - as the replacement of another library's plugin, by the plugin's name and, if the node has one, its
+///   `plugin_version`. The node must be in graft or in a domain of plugin nodes ("", TRT ...), except for a plugin that
+///   has a PluginForm. It must have no `plugin_namespace`, and ONNX must not define that name in the domain.
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
 /// Returns the operator of a node that has another name or domain than Graft's, and that adopt_drop_ins would convert
@@ -60,7 +61,7 @@ struct OperatorMatch {
 [[nodiscard]] std::optional<DType> dtype_left_out(const OperatorType& type, std::span<Value* const> inputs,
                                                   std::size_t port);
 
-/// An input whose type no row of types of its operator contains.
+/// An input whose type the operator does not accept in combination with the types of the earlier inputs.
 struct RefusedType {
   const Value* input = nullptr;
   std::vector<DType> allowed;  ///< The types that are allowed instead, given the types of the earlier inputs.

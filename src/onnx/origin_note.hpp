@@ -12,11 +12,11 @@ namespace graft::onnx {
 /// of the original network.
 [[nodiscard]] std::vector<std::string> origin_of(const Node& node);
 
-/// Records that a node replaced other nodes, whose original tensors are `tensors`: the results of stands_for() for the
-/// replaced nodes.
+/// Records that `node` replaced other nodes. `tensors` are the results of stands_for() for the replaced nodes.
 void note_origin(Node& node, const std::vector<std::string>& tensors);
 
-/// Returns the original tensors of a node or, if no original tensors are recorded, its own outputs.
+/// Returns the tensors of the original network that this node computes: the result of origin_of() or, if that is empty,
+/// the names of the node's own outputs.
 [[nodiscard]] std::vector<std::string> stands_for(const Node& node);
 
 }  // namespace graft::onnx

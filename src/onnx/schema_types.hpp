@@ -38,7 +38,7 @@ class TypeSet {
 /// The element types of an operator of ai.onnx as one opset allows them.
 struct SchemaTypes {
   std::string_view name;
-  /// The opset from which the row is valid; the oldest row is also used for opsets before 13.
+  /// The opset from which these types are valid; the oldest entry of an operator is also used for opsets before 13.
   std::int64_t since = 0;
   /// A letter for each input; inputs with the same letter have the same type, and '.' marks an input whose type is
   /// independent. The last letter is valid for all further inputs.
@@ -56,8 +56,9 @@ struct SchemaTypes {
   [[nodiscard]] const TypeSet* types_of(char letter) const;
 };
 
-/// Returns the rows of an operator: for opset 13, or the first newer opset that has the operator, and for every later
-/// change. Empty for a name that ai.onnx does not have, and for an operator without inputs.
+/// Returns the types that an operator accepts: an entry for opset 13, or the first newer opset that has the operator,
+/// and one for each later opset that changed them. Empty for a name that ai.onnx does not have, and for an operator
+/// without inputs.
 [[nodiscard]] std::span<const SchemaTypes> schema_types(std::string_view op_type);
 /// Returns the types in an opset >= 13, or null if the opset does not have the operator.
 [[nodiscard]] const SchemaTypes* find_schema_types(std::string_view op_type, std::int64_t opset);

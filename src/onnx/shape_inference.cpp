@@ -332,7 +332,8 @@ Node* node_in_model(const Node& inlined, const ByName& of_the_model) {
 }
 
 /// Infers types and shapes on a copy of the model in which calls are replaced with the bodies of functions, and copies
-/// the results back to the model's own values.
+/// the results back to the model's own values. Calls `on_fault` for each node that contradicts itself; if it is empty,
+/// the first such node ends the inference with an Error.
 void infer_through_functions(Model& model, const OnFault& on_fault) {
   Model flat = model.clone();
   InlineOptions options;

@@ -17,13 +17,13 @@ namespace graft::rules {
 /// value consists neither of numbers nor of strings.
 [[nodiscard]] std::optional<RuleValue::Data> attribute_data(const onnx::Node& node, std::string_view name);
 
-/// Returns the attributes of a rule, with each expression replaced by its value in this region. Throws Error with the
-/// place in the file of rules if an expression cannot be evaluated.
+/// Returns the attributes of a rule, with each expression replaced by its value for the matched nodes of `region`.
+/// Throws Error with file, line and column if an expression cannot be evaluated.
 [[nodiscard]] RuleAttributes evaluate_attributes(const RuleAttributes& attributes, const Region& region);
 
 /// Returns a value as an attribute of `type`; without a type, integers, floating-point numbers and strings keep their
-/// type. Throws Error with the place in the file of rules if the value cannot have the type. `name` is the attribute's
-/// name in messages.
+/// type. Throws Error with file, line and column if the value cannot have the type. `name` is the attribute's name in
+/// messages.
 [[nodiscard]] AttributeValue to_typed_attribute(const RuleValue& value, const std::string& name,
                                                 std::optional<AttributeType> type);
 

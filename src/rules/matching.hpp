@@ -22,7 +22,8 @@ struct Region {
   const onnx::Match* match = nullptr;  ///< The match of a rule's pattern; null for selected nodes.
 };
 
-/// Returns the region of these nodes, and determines its inputs and outputs. `name` describes it in messages.
+/// Returns a Region of these nodes, with the inputs and outputs that they have together. `name` describes it in
+/// messages.
 [[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
 
 /// Returns the region of the nodes that a pattern matched. The region refers to `match`, which must outlive it.

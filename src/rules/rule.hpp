@@ -45,7 +45,7 @@ struct Place {
 class NamePattern {
  public:
   NamePattern() = default;
-  /// Throws Error with the place if `text` is an invalid regular expression.
+  /// Throws Error, with `place` in the message, if `text` is an invalid regular expression.
   NamePattern(std::string text, Place place);
 
   [[nodiscard]] bool matches(const std::string& name) const;
@@ -84,7 +84,7 @@ using RuleAttributes = std::vector<std::pair<std::string, RuleValue>>;
 
 /// Evaluates an arithmetic expression such as `@epsilon`, `1 / @cap`, `-(@alpha + 1) * 2` or `sqrt(@x)`, and returns
 /// its value. Operations with lists are elementwise. `value_of` returns the value for the name after an @, or nothing.
-/// Throws Error with the place if the expression is invalid or has an unknown name.
+/// Throws Error with file, line and column if the expression is invalid or has an unknown name.
 [[nodiscard]] RuleValue evaluate(const RuleValue& expression,
                                  const std::function<std::optional<RuleValue::Data>(const std::string&)>& value_of);
 
@@ -218,10 +218,10 @@ struct Rule {
 [[nodiscard]] std::vector<Rule> parse_rules(const std::string& text, const std::string& name);
 
 /// Returns the shape in an entry of a rule `shape`, a list of fixed sizes and names of dynamic sizes. Throws Error with
-/// the place for an invalid dimension.
+/// file, line and column for an invalid dimension.
 [[nodiscard]] Shape parse_shape(const RuleValue& value);
-/// Returns a dimension: a fixed size if `text` is an integer, otherwise a dynamic size of that name. Throws Error with
-/// the place if `text` is neither.
+/// Returns a dimension: a fixed size if `text` is an integer, otherwise a dynamic size of that name. Throws Error, with
+/// `place` in the message, if `text` is neither.
 [[nodiscard]] Dim parse_dim(const std::string& text, const Place& place);
 
 }  // namespace graft::rules

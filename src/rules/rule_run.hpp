@@ -27,7 +27,8 @@ struct RuleRun {
 /// Returns the reason for rewrites of a rule: "requested by rules.yaml:3:5: <reason of the rule>".
 [[nodiscard]] std::string request_text(const Rule& rule);
 
-/// Counts a match to which the rule was applied, and records the change, which is correct by definition.
+/// Counts a match to which the rule was applied, and adds to the report that `subject` became `replacement`. Meant for
+/// changes that leave all nodes as they are and need no proof, such as a new name or a new input shape.
 void record_change(RuleRun& run, Rewriter::Subject subject, std::string replacement);
 /// Counts a match to which the rule was not applied, and adds `note`, the reason, to the outcome.
 void record_miss(RuleRun& run, std::string note);
@@ -36,12 +37,14 @@ void record_miss(RuleRun& run, std::string note);
 void record_missing_tensor(RuleRun& run, const NamePattern& name, const char* what,
                            const std::vector<onnx::Value*>& among);
 
-/// Returns the regions that the rule's selector selects, and sets the number of matches. If there are no regions, adds
-/// notes on the nodes that were nearest to a match.
+/// Returns the groups of nodes that the rule's selector selects, and sets the number of matches. If it selects none,
+/// adds notes on the nodes that were nearest to a match.
 [[nodiscard]] std::vector<Region> select_regions(RuleRun& run);
-/// Returns a proposal for a change of the region. The caller must set `edit` and `inputs`.
+/// Returns a proposal to replace the nodes of `region`. `replacement` describes the new nodes in the report. The caller
+/// must set `edit` and `inputs`.
 [[nodiscard]] Proposal propose(const Rule& rule, const Region& region, std::string replacement);
-/// Proves and applies a proposal, and counts it. If the proof fails, adds the reason to the notes of the outcome.
+/// Proves and applies a proposal for the nodes of `region`, and counts the match. If the proof fails, adds the reason
+/// to the notes of the outcome.
 void apply(RuleRun& run, const Region& region, const Proposal& proposal);
 
 }  // namespace graft::rules

@@ -18,7 +18,8 @@ struct Link {
 /// if they contain its name, and from the caller's inputs otherwise. `outputs` are names of outputs of either model.
 [[nodiscard]] std::unique_ptr<CompiledModel> chain(Link first, Link second, std::vector<std::string> outputs);
 
-/// Returns a Link with the names of the model's inputs.
+/// Returns the compiled model as an argument for chain(), with the names of the inputs of `model`, from which it was
+/// compiled.
 [[nodiscard]] Link link_of(std::unique_ptr<CompiledModel> compiled, const onnx::Model& model);
 
 }  // namespace graft::runtime

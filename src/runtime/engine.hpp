@@ -38,8 +38,8 @@ struct CompileOptions {
   /// rounded only if they are outputs of the model.
   bool round_inside = false;
   /// Called several times a second while a process of an engine compiles or runs the model. If it returns true, the
-  /// call throws Stopped, and the process computes the abandoned run to its end. It must stay valid as long as the
-  /// compiled model.
+  /// call throws Stopped, and the process computes the abandoned run to its end. If it is empty, calls are not stopped.
+  /// It must stay valid as long as the compiled model.
   std::function<bool()> should_stop = {};
 };
 

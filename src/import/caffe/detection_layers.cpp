@@ -135,7 +135,8 @@ onnx::Value* decode(LayerConverter& layer, const DetectionOutputParameter& p, on
 }
 
 /// Returns the body of the Loop in suppressed(), which computes the next `keep` [groups, boxes, 1] from the previous
-/// one. `over` is the matrix of the boxes that overlap, and `valid` marks the boxes that take part.
+/// one. `over` [groups, boxes, boxes] is 1 where a better box overlaps a box, and `valid` is 1 for the boxes that take
+/// part. `half` is the constant 0.5, with which the numbers 0 and 1 are compared.
 std::unique_ptr<onnx::Graph> suppression_step(LayerConverter& layer, onnx::Value* over, onnx::Value* valid,
                                               onnx::Value* half) {
   auto body = std::make_unique<onnx::Graph>(&layer.graph());

@@ -246,8 +246,8 @@ void renew(NetParameter& network, const std::string& file) {
   network.clear_layers();
 }
 
-/// Codes of the message types in `wire_fields`, which lists the fields of a NetParameter that contain weights, in the
-/// old and the new format.
+/// Numbers that stand for protobuf's message types in `wire_fields`, the table of the fields of a NetParameter that
+/// contain weights, in the old and the new format. 0 is the message of the whole file.
 constexpr int net_parameter = 0;
 constexpr int layer_parameter = 1;
 constexpr int v1_layer_parameter = 2;

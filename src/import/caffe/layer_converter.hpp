@@ -56,7 +56,7 @@ class LayerConverter : public NodeBuilder {
   void give(std::size_t i, onnx::Value* value);
   void give(onnx::Value* value) { give(0, value); }
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
-  /// Returns the first bottom that was never passed to input(), or null. The converter has then ignored this bottom.
+  /// Returns the first bottom that the converter did not request with input(), or null if it requested all of them.
   [[nodiscard]] const onnx::Value* unread_input() const;
   [[nodiscard]] std::size_t unread_blobs() const {
     return static_cast<std::size_t>(layer_.blobs_size()) - read_.size();

@@ -361,9 +361,10 @@ void batch_norm(LayerConverter& layer) {
       layer.add("BatchNormalization", {layer.input(), factor_of, shift, means, variances}, {{"epsilon", p.eps()}}));
 }
 
-/// Returns the shape of a factor that is multiplied with bottom 0 from dimension `given_axis` (negative axes count from
-/// the end) on: `count` dimensions of the bottom (all if `count` is negative), followed by dimensions of 1. Sets `axis`
-/// to the same axis, counted from the front.
+/// Returns the shape of a constant (the weights of Scale, for example) that broadcasts to bottom 0. It has `count`
+/// dimensions of bottom 0 from axis `given_axis` on (all of them if `count` is negative), and then a dimension of 1 for
+/// each remaining axis. A negative `given_axis` counts from the end; `axis` is set to the same axis counted from the
+/// front.
 Ints broadcast_shape(LayerConverter& layer, std::int64_t given_axis, std::int64_t count, std::size_t& axis) {
   const Ints dims = layer.dims();
   axis = layer.axis(given_axis, dims.size());

@@ -49,14 +49,15 @@ onnx::Value* reshaped_to(NodeConverter& node, onnx::Value* x, const std::vector<
   return node.reshape(x, dims);
 }
 
-/// The block shape, and the paddings or crops: two for each axis of the block.
+/// The inputs of SpaceToBatchND or BatchToSpaceND: the block shape, and two paddings or crops for each axis of the
+/// block.
 struct Blocks {
   Ints block;
   std::optional<onnx::Contents> borders;  ///< Absent if nothing is known about them while the graph is read.
   onnx::Value* open = nullptr;            ///< The paddings or crops as a list, if they are computed at run time.
 
   [[nodiscard]] std::size_t spatial() const { return block.size(); }
-  /// Returns the borders at the begins of the axes, or those at the ends.
+  /// Returns the paddings or crops at the beginnings of the axes, or at their ends if `is_end` is true.
   [[nodiscard]] onnx::Value* along(NodeConverter& node, bool is_end) const {
     Ints places;
     for (std::size_t i = 0; i < spatial(); ++i) places.push_back(static_cast<std::int64_t>(2 * i + (is_end ? 1 : 0)));

@@ -17,7 +17,7 @@ enum Part : std::size_t { input_gate, cell, forget_gate, output_gate, candidate,
 
 using Parts = std::array<onnx::Value*, part_count>;
 
-/// The inputs of the kernels that all steps share, and the attributes.
+/// The inputs of an LSTM node that are the same in every time step, such as the weights, and the node's attributes.
 struct Lstm {
   onnx::Value* weights = nullptr;  ///< [inputs + units, 4 * units]
   onnx::Value* bias = nullptr;
@@ -29,7 +29,8 @@ struct Lstm {
   bool is_forget_second = false;
   onnx::ElementType type = onnx::ElementType::f32;
 
-  /// The positions of the gates in the weights.
+  /// Returns the index of the forget gate among the four gates whose columns the weights concatenate; candidate_at()
+  /// returns that of the candidate.
   [[nodiscard]] std::int64_t forget_at() const { return is_forget_second ? 1 : 2; }
   [[nodiscard]] std::int64_t candidate_at() const { return is_forget_second ? 2 : 1; }
 };
@@ -111,7 +112,7 @@ void lstm_step(NodeConverter& node) {
   for (std::size_t i = 0; i < part_count; ++i) node.give(i, parts[i]);
 }
 
-/// Returns whether the sequences, whose length is input 0, extend over the whole of input 1.
+/// Returns whether the length of the sequences (input 0) is equal to the first size of x (input 1).
 bool is_whole(const NodeConverter& node) {
   const auto length = node.dims_in(node.input(0));
   const onnx::Value* x = node.input(1);
@@ -160,7 +161,7 @@ void add_layer(NodeConverter& node, const Lstm& lstm) {
   node.give(output, node.add("Squeeze", {results[0], node.ints_of({1})}));
 }
 
-/// Adds a Loop over the steps, whose results are the parts that the network reads.
+/// Adds a Loop over the time steps. Its results are those outputs of the node that the network reads.
 void add_loop(NodeConverter& node, const Lstm& lstm) {
   onnx::Value* x = node.input(1);
   const auto along_time = [&](onnx::Value* value) { return node.reshape(value, {}); };

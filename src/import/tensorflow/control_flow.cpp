@@ -51,7 +51,7 @@ bool is_counter(const Scope& body, std::size_t i) {
   return false;
 }
 
-/// The role of a loop's variable.
+/// The use of a variable by its loop; `carried` stands for every use that is not listed below.
 enum class Role : std::uint8_t {
   carried,
   invariant,  ///< The body returns the variable unchanged.
@@ -132,8 +132,9 @@ class LoopConverter {
     }
   }
 
-  /// Appends to `bounds` the value m of a loop condition `a < m`, or of each such condition joined by LogicalAnd, where
-  /// a counts the iterations. Returns false for any other condition.
+  /// Appends to `bounds` the value m of a loop condition `a < m`, or of each such condition joined by LogicalAnd. a
+  /// must be a variable for which `counts` is true: it starts at 0 and counts the iterations. Returns false for any
+  /// other condition.
   bool find_bounds(const TensorName& name, const std::vector<bool>& counts, std::vector<onnx::Value*>& bounds,
                    int depth = 0) {
     const Scope& condition = *plan_.condition;

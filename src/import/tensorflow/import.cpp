@@ -184,8 +184,8 @@ onnx::Model build(GraphDef& proto, const onnx::Pieces& pieces, const std::string
   return model;
 }
 
-/// Codes of the message types in `wire_fields`, which lists the fields of a GraphDef that may contain tensors,
-/// including those in functions and their attributes.
+/// Numbers that stand for protobuf's message types in `wire_fields`, the table of the fields of a GraphDef that may
+/// contain tensors, including those in functions and their attributes. 0 is the message of the whole file.
 constexpr int graph_def = 0;
 constexpr int node_def = 1;
 constexpr int attribute_entry = 2;

@@ -188,7 +188,8 @@ onnx::Value* segment_count(NodeConverter& node, onnx::Value* numbers) {
   return node.reshape(node.add("Add", {last, node.scalar_of(1, onnx::ElementType::i64)}), {1});
 }
 
-/// Returns the lowest number of a type, or the highest.
+/// Returns the lowest number of a type if `is_lowest` is true, otherwise the highest. For a floating-point type this is
+/// an infinity if `may_be_infinite` is true.
 onnx::TensorData extreme_number(const NodeConverter& node, onnx::ElementType type, bool is_lowest,
                                 bool may_be_infinite) {
   const auto real = [&](double highest) {

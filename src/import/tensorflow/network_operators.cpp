@@ -245,19 +245,20 @@ std::optional<std::int64_t> surplus_of(const Dim& size, std::int64_t stride, std
   }
 }
 
-/// How a transposed convolution reaches the size of its result along an axis.
+/// The pads, the added elements and the cut that give the result of a transposed convolution its size along an axis.
 struct Extent {
   std::int64_t pad_begin = 0;
   std::int64_t pad_end = 0;
   std::int64_t extra = 0;  ///< Elements that are added at the end.
   /// Whether the result is cut to its size when the network runs, because its size is dynamic.
   bool is_cut = false;
-  /// Whether the number of elements that are cut off at the begin depends on that size.
+  /// Whether some of the elements to cut off are at the begin, a number that depends on the dynamic size.
   bool is_shifted = false;
 };
 
-/// Returns the extent for a size that is computed when the network runs. With SAME, TensorFlow requires that the input
-/// has ceil(result / stride) elements, so that between `reach` - `stride` and `reach` - 1 elements are cut off.
+/// Returns the Extent for a result whose size is computed when the network runs. `reach` is the size of the dilated
+/// kernel in elements. With SAME (`is_same`), TensorFlow requires that the input has ceil(result / stride) elements, so
+/// that between `reach` - `stride` and `reach` - 1 elements are cut off.
 Extent computed_extent(std::int64_t stride, std::int64_t reach, bool is_same) {
   if (!is_same) return {.extra = stride - 1, .is_cut = true};
   const std::int64_t fewest = std::max<std::int64_t>(reach - stride, 0) / 2;
@@ -267,7 +268,8 @@ Extent computed_extent(std::int64_t stride, std::int64_t reach, bool is_same) {
   return {.extra = extra, .is_cut = true, .is_shifted = true};
 }
 
-/// Cuts the result of a transposed convolution, whose channels are second, to the size in input 0.
+/// Cuts `y`, the result of a transposed convolution with the channels in axis 1, to the size in input 0 along each axis
+/// whose Extent has `is_cut`. `is_last` states that input 0 has the channels in its last element.
 onnx::Value* cut_to_size(NodeConverter& node, onnx::Value* y, const std::vector<Extent>& extents, bool is_last) {
   std::vector<onnx::Value*> begins;
   std::vector<onnx::Value*> ends;

@@ -27,7 +27,7 @@ struct Axis {
   std::int64_t index = 0;  ///< 0 for the height and 1 for the width.
 };
 
-/// Returns the positions 0, 1, 2 ... as f32, in a column or in a row.
+/// Returns the positions 0 to `count` - 1 as f32, in a column or in a row.
 onnx::Value* positions(NodeConverter& node, onnx::Value* count, bool is_column) {
   onnx::Value* range = node.add("Range", {node.scalar_of(0, i64), count, node.scalar_of(1, i64)});
   return node.add("Unsqueeze", {node.cast(range, f32), node.ints_of({is_column ? 1 : 0})});
@@ -55,7 +55,8 @@ onnx::Value* area_weights(NodeConverter& node, const Axis& axis, bool are_corner
   return node.add("Div", {node.add("Max", {covered, number(node, 0)}), scale});
 }
 
-/// A function of the distance, and the distance from which on it is 0.
+/// A resampling kernel of ScaleAndTranslate: `weigh` computes the weight of a pixel from its distance to the sampled
+/// position.
 struct Kernel {
   std::string_view name;
   onnx::Value* (*weigh)(NodeConverter& node, onnx::Value* distance);

@@ -75,8 +75,8 @@ struct BranchPlan {
 /// converted, more than once if it is part of a loop.
 class Scope {
  public:
-  /// Creates a scope. `arguments` are the tensors whose values convert() receives; `depth` is the number of enclosing
-  /// scopes.
+  /// Creates a scope that computes the tensors `results`. `arguments` maps each tensor whose value convert() receives
+  /// to its index there; `depth` is the number of enclosing scopes.
   Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<TensorName, std::size_t> arguments,
         std::vector<TensorName> results, int depth);
 
@@ -98,8 +98,8 @@ class Scope {
   /// Returns the ONNX value of a tensor, or null if no node of this scope computes the tensor or if Graft does not
   /// convert this output of the node.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
-  /// Records that convert() replaces `node`, which appends an element to a list in a loop, with the node's input number
-  /// `item`, the appended element.
+  /// Requests that convert() replaces `node`, which sets or appends one element of a list in a loop, with that element.
+  /// `item` is the index of the element among the inputs of `node`.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
   [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 

@@ -98,7 +98,7 @@ void follow_contents(NodeTypes& t, F&& f) {
   t.set_contents(0, std::move(result));
 }
 
-/// Returns a shorter dimension that differs from `dim` by a multiple of `by`.
+/// Returns a dimension that differs from `dim` by a multiple of `by` and whose expression is shorter, if there is one.
 Dim congruent(const Dim& dim, std::int64_t by) {
   switch (dim.kind()) {
     case Dim::Kind::constant: return dim.value() - (floor_div(dim, by) * by).value();

@@ -25,7 +25,7 @@ using Names = std::set<std::string, std::less<>>;
 // ---- Attributes
 
 /// Returns the type of the attribute `name` of an operator, or nothing if the operator belongs neither to ONNX nor to
-/// Graft. Throws Error with the place if the operator does not have the attribute.
+/// Graft. Throws Error at `place` if the operator does not have the attribute.
 std::optional<AttributeType> checked_type(const RuleOperator& with, const std::string& name, const Place& place) {
   if (with.graft != nullptr) {
     if (const AttributeInfo* info = with.graft->find_attribute(name)) return info->type;

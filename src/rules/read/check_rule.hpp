@@ -6,9 +6,9 @@
 
 namespace graft::rules {
 
-/// Throws Error with the place of the rule, attribute or input that is invalid. Expressions are not evaluated here,
-/// because their values depend on a match. Attributes of operators that belong neither to ONNX nor to Graft are not
-/// checked.
+/// Throws Error with file, line and column of a rule, attribute or input that is invalid. Expressions are not evaluated
+/// here, because their values depend on a match. Attributes of operators that belong neither to ONNX nor to Graft are
+/// not checked.
 void check_rule(const Rule& rule);
 
 }  // namespace graft::rules

@@ -19,8 +19,9 @@ bool has_function(const onnx::Model& model, const RuleOperator& with) {
   });
 }
 
-/// Returns why the operator cannot replace the region (no plugin can run there, or the types of the inputs are not
-/// accepted), or an empty string if no reason is known before the proof.
+/// Returns why the operator cannot replace the nodes of `region`, as far as this is known before the proof: it would be
+/// a plugin (`is_plugin`) where no plugin can run, or it does not accept the types of the inputs. Otherwise returns an
+/// empty string.
 std::string refusal(RuleRun& run, const Region& region, const NewNode& node, bool is_plugin) {
   if (is_plugin) {
     if (std::string text = run.rewriter.refusal_of_plugin_in(*region.graph); !text.empty()) return text;

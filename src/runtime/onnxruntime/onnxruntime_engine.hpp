@@ -12,9 +12,9 @@ namespace graft::runtime {
 
 class OnnxruntimeEngine : public Engine {
  public:
-  /// Returns ONNX Runtime's message if it does not load the unchanged model, without the rewrites with which the engine
-  /// runs other models, or an empty string if it loads the model. Throws Error (missing_tool) for a Python without
-  /// onnxruntime, and Stopped if `should_stop` returns true.
+  /// Loads the unchanged model in ONNX Runtime, without the rewrites that compile() applies. Returns ONNX Runtime's
+  /// message if it refuses the model, otherwise an empty string. Throws Error (missing_tool) for a Python without
+  /// onnxruntime, and Stopped if `should_stop` returns true; an empty function never stops.
   [[nodiscard]] virtual std::string refusal_of(const onnx::Model& model,
                                                const std::function<bool()>& should_stop = {}) const = 0;
 };

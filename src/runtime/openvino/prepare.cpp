@@ -136,8 +136,8 @@ void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!changed.empty()) model.graph().opset_imports[std::string(engine_domain)] = 1;
 }
 
-/// Returns whether the model has a node of a plugin whose outputs additional nodes compute from the outputs of Graft's
-/// operator (has_own_outputs()).
+/// Returns whether the model has a node under the name of another library's plugin for which Graft's operator alone
+/// does not suffice: further nodes compute the plugin's outputs from the operator's (has_own_outputs()).
 bool has_plugins_with_own_outputs(const onnx::Model& model) {
   bool found = false;
   model.graph().for_each_node([&](const onnx::Node& node) {

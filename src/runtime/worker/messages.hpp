@@ -69,7 +69,8 @@ struct ModelMessage {
   std::string body;
   std::unique_ptr<onnx::TemporaryFolder> files;
 };
-/// Returns the message for `evaluate` (without options) or `compile`. Throws Error if a file cannot be written.
+/// Returns the message for `evaluate` (without options) or `compile`. If the weights take more than `largest` bytes,
+/// writes the model to a file. Throws Error if the file cannot be written.
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, std::size_t largest = onnx::largest_serialized_weights);
 [[nodiscard]] ModelMessage encode(const onnx::Model& model, const CompileOptions& options,
                                   std::size_t largest = onnx::largest_serialized_weights);
