@@ -63,9 +63,11 @@ class NodeBuilder {
   /// Adds a node of one of Graft's own operators. Throws Error if the operator refuses the shapes.
   onnx::Value* add_operator(const Operator& op, std::vector<onnx::Value*> inputs);
 
-  /// Throws Error if constants with this many elements exceed the budget. Call it before the elements are computed.
+  /// Throws Error if constants with this many elements exceed the ConstantBudget of the network. Call it before the
+  /// elements are computed.
   void check_budget(std::int64_t elements, onnx::ElementType type) const;
-  /// Adds a constant that is not a weight from the file, and charges it to the budget.
+  /// Adds a constant that is not a weight from the file, and subtracts its bytes from the ConstantBudget of the
+  /// network.
   onnx::Value* constant_of(onnx::TensorData tensor);
   onnx::Value* ints_of(const Ints& values);                      ///< Adds a one-dimensional i64 constant.
   onnx::Value* scalar_of(double value, onnx::ElementType type);  ///< Adds a constant scalar.

@@ -33,7 +33,8 @@ enum class FileFormat : std::uint8_t { onnx, tensorflow, caffe };
 /// network.
 [[nodiscard]] FileFormat format_of(const std::filesystem::path& path);
 
-/// Returns whether an importer reads the file, so that the caller may set the shapes of its inputs.
+/// Returns whether the file is a TensorFlow graph or a Caffe network, for which the caller may set
+/// ImportOptions::input_shapes.
 [[nodiscard]] inline bool is_imported(const std::filesystem::path& path) { return format_of(path) != FileFormat::onnx; }
 
 /// Reads a network. If the file is a .cut.json, joins the two models that it names. `weights` is the second file of a

@@ -8,11 +8,11 @@
 
 namespace graft::inspect {
 
-/// Changes the advice on nodes that TensorRT does not run and `graft convert` does not rewrite. If the conversion tried
-/// to lower a node (a near miss in `near_misses`), the clause about `graft convert` is replaced by the condition that
-/// the node does not fulfill, followed by what the user can do. If it did not, the general advice to run `graft
-/// convert` is replaced by the advice to write an operator. `near_misses` must come from the conversion of the same
-/// model.
+/// Changes the advice on nodes that TensorRT does not run and `graft convert` does not rewrite. For a node in
+/// `near_misses`, which the conversion tried to rewrite, the clause about `graft convert` is replaced by the condition
+/// that the node does not fulfill, followed by what the user can do. For any other node, the general advice to run
+/// `graft convert` is replaced by the advice to write an operator. `near_misses` must come from the conversion of the
+/// same model.
 void note_obstacles(std::vector<NodeSupport>& nodes, const std::vector<report::NearMiss>& near_misses);
 
 /// Returns whether the advice on any node names Setting::cut, the setting that cuts the network so that the host runs

@@ -40,8 +40,9 @@ struct Prospect {
   std::vector<report::NearMiss> near_misses = {};  ///< The near misses of the conversion.
 };
 
-/// Converts a copy of a model, on which infer_and_note_faults() was called, for a release, and returns what happens to
-/// its nodes. An error of the conversion is returned as a warning.
+/// Converts a copy of a model for a release, and returns the converted model with the nodes that are rewritten, fused
+/// or kept. infer_and_note_faults() must have been called on the model. An error of the conversion is returned as a
+/// warning.
 [[nodiscard]] Prospect prospect_of(const runtime::Engine& engine, const onnx::Model& model, const Release& release);
 
 }  // namespace graft::inspect

@@ -18,8 +18,8 @@ enum class BodyUse {
   layers
 };
 
-/// A row of the table of types that an operator accepts. The types of the values inside the operator's text are
-/// inferred from this row.
+/// Describes the combination of input and output types for which the text of an operator is checked (type_fault). The
+/// types of the values inside the text are inferred from these types.
 struct FollowedRow {
   std::string words;  ///< The types of the row for messages, such as "in f16".
   BodyUse use = BodyUse::function;

@@ -54,8 +54,9 @@ void parse_nodes(Graph& graph, std::string_view text, const std::vector<std::str
 
 /// Parses the text of an operator's function or native form (see make_native_form()), with the operator's attributes
 /// and outputs; the inputs must be in `graph`. `what` names the text in messages. Throws Error as parse_nodes() does,
-/// and if opset 17 has no such operator, attribute or number of inputs. If `row` is given, the inputs must have its
-/// types; the types of all lines are then inferred, and a line that does not accept its types is an Error too.
+/// and if opset 17 has no such operator, attribute or number of inputs. If `row`, a combination of types that the
+/// operator accepts, is given, the inputs must have these types. The types of all lines are then inferred, and a line
+/// that does not accept its types is an Error too.
 void parse_body(Graph& graph, const OperatorType& type, const std::string& what, std::string_view text,
                 const std::optional<FollowedRow>& row = std::nullopt);
 
@@ -93,7 +94,7 @@ void parse_body(Graph& graph, const OperatorType& type, const std::string& what,
                                                    std::string_view text, std::int64_t opset);
 
 /// Throws Error if the types inside a function or native form are wrong (type_fault()) for `input_count` inputs with
-/// the types of `row`, a row of the operator's type table. The message names these types.
+/// the types of `row`, one of the combinations of types that the operator accepts. The message names these types.
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, const Function& function);
 void check_types(const OperatorType& type, std::size_t input_count, const TypeRow& row, std::string_view native_form);
 

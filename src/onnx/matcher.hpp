@@ -107,9 +107,10 @@ struct MatchResult {
 };
 [[nodiscard]] MatchResult find_matches(const Pattern& pattern, Graph& graph);
 
-/// Returns the attempt in which the most nodes matched, for a pattern that has no match in these graphs. Its node was
-/// compared with the pattern's root or, if fewer than two nodes matched there, with a part inside the pattern. Returns
-/// nothing if no node was compared with the root and no part matched two nodes.
+/// Returns the closest attempt to match a pattern that has no match in these graphs. Nodes are first compared with the
+/// root of the pattern. If fewer than two nodes match there, nodes are compared with calls inside the pattern, and the
+/// attempt in which the most nodes match is returned. Returns nothing if no node has the type of the root and no inner
+/// call matches two nodes.
 [[nodiscard]] std::optional<NearMiss> nearest_match(const Pattern& pattern, std::span<Graph* const> graphs);
 
 }  // namespace graft::onnx

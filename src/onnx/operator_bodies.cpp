@@ -74,8 +74,8 @@ std::vector<std::unique_ptr<Operator>> with_every_choice(const OperatorType& typ
   return all;
 }
 
-/// Returns whether the operator accepts a row of its type table for at least one rank of the first input, with unknown
-/// ranks of the other inputs. `count` is the number of inputs.
+/// Returns whether the operator accepts `row`, a combination of types in its type table, for at least one rank of the
+/// first input, with unknown ranks of the other inputs. `count` is the number of inputs.
 bool accepts_for_a_rank(const Operator& op, const TypeRow& row, std::size_t count) {
   std::vector<int> ranks(count, -1);
   for (int rank = 0; rank <= 8; ++rank) {
@@ -92,8 +92,8 @@ std::string lines_of(const FunctionDefinition& function) {
   return lines;
 }
 
-/// Calls `visit(op, inputs, row)` for every combination of attribute values, of a row of the operator's type table and
-/// of the number of inputs.
+/// Calls `visit(op, inputs, row)` for every combination of attribute values that the operator accepts, types in its
+/// type table (`row`), and number of inputs (at most two variadic ones). `rank` is the rank of the first input.
 template <class Visit>
 void for_each_form(const OperatorType& type, int rank, const Visit& visit) {
   // At most two variadic inputs are used.

@@ -17,8 +17,9 @@ inline constexpr int usual_rank = 4;
 [[nodiscard]] std::map<std::string, std::string> function_bodies(const OperatorType& type);
 
 /// Throws Error if the function body or the native form (see make_native_form()) of an operator cannot be parsed, or is
-/// refused by ONNX's schemas in an opset >= 17 (as make_function does); if its types are wrong for a row of the
-/// operator's type table; or if two bodies that differ in more than spaces and comments have the same name.
+/// refused by ONNX's schemas in an opset >= 17 (as make_function does). Also throws Error if its types are wrong for a
+/// combination of types that the operator accepts, or if two bodies that differ in more than spaces and comments have
+/// the same name.
 void check_bodies(const OperatorType& type);
 
 }  // namespace graft::onnx

@@ -44,8 +44,8 @@ FunctionDefinition parse_definition(const OperatorType& type, std::size_t input_
   return function;
 }
 
-/// Returns a phrase for the types of `count` inputs in a row of the operator's type table, such as "in f16", or "with x
-/// in f16, index in i32".
+/// Returns a phrase for the types of `count` inputs in `row`, a combination of types that the operator accepts, such as
+/// "in f16", or "with x in f16, index in i32".
 std::string row_text(const OperatorType& type, const TypeRow& row, std::size_t count) {
   std::vector<std::string> each;
   bool are_same = true;

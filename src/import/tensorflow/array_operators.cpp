@@ -27,7 +27,8 @@ void pass_on(NodeConverter& node) {
   node.give(node.input(0));
 }
 
-/// EnsureShape disappears. TensorFlow stops if the tensor has another shape, so its sizes become those of the tensor.
+/// EnsureShape disappears. The input gets the fixed sizes of the attribute `shape`, because TensorFlow stops if the
+/// tensor has another shape.
 void ensure_shape(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const auto sizes = node.shape_or("shape");

@@ -81,7 +81,7 @@ class Inliner {
     graph.mutable_node()->Swap(&result_);
   }
 
-  /// Returns the current name of a tensor of the original graph.
+  /// Returns the name of a tensor after the function calls were inlined. `input` is the name in the original graph.
   std::string resolve(const std::string& input) const {
     if (is_control(input)) return input;
     std::string current = input;

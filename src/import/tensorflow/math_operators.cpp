@@ -269,8 +269,9 @@ onnx::Value* indices_along(NodeConverter& node, onnx::Value* x, std::int64_t axi
                   {node.scalar_of(0, onnx::ElementType::i64), length, node.scalar_of(1, onnx::ElementType::i64)});
 }
 
-/// Cumprod(x) becomes products with the elements 1, 2, 4 ... positions before. If the length of the axis is dynamic, it
-/// becomes ReduceProd of a table that has the factors of each element.
+/// Cumprod(x) becomes a chain of Mul: y = y * (y moved by d positions along the axis) for d = 1, 2, 4 ... If the length
+/// of the axis is dynamic, it becomes a ReduceProd of a table that contains, for each element of the result, the
+/// elements of x to multiply.
 void cumulative_product(NodeConverter& node) {
   onnx::Value* x = node.input(0);
   const onnx::ElementType type = node.type(0);

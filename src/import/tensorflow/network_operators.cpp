@@ -83,8 +83,9 @@ std::optional<Ints> spatial_sizes(const onnx::Value& value) {
   return result;
 }
 
-/// Adds ONNX's attributes for the padding of windows of the sizes `kernel` to `attributes`. SAME pads one element more
-/// at the end if the number is odd. The pads are written as numbers if the sizes are known, otherwise as auto_pad.
+/// Adds ONNX's attributes for the padding of windows of the sizes `kernel` to `attributes`. If SAME requires an odd
+/// number of pads, the additional one is at the end. The pads are written as numbers if the sizes are known, otherwise
+/// as auto_pad.
 void add_padding(const NodeConverter& node, const ChannelOrder& order, const onnx::Value& x, const Ints& kernel,
                  const Ints& strides, const Ints& dilations, Attributes& attributes) {
   const std::string padding = node.text_or("padding", "VALID");

@@ -139,8 +139,8 @@ onnx::Value* put_on_grid_as_tensorflow(NodeConverter& node, onnx::Value* x, cons
   return node.add("Add", {node.add("Mul", {x, numbers(grid.scales)}), low});
 }
 
-/// FakeQuant becomes a rounding to a grid. The range is shifted so that 0 lies on the grid, as in TensorFlow
-/// (fake_quant_ops_functor.h).
+/// FakeQuant becomes a rounding to the values that a quantized tensor can represent (Grid). The range is shifted so
+/// that 0 is one of these values, as in TensorFlow (fake_quant_ops_functor.h).
 void fake_quantize(NodeConverter& node) {
   std::vector<double> lows{node.float_or("min", -6)};
   std::vector<double> highs{node.float_or("max", 6)};

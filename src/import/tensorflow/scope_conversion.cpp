@@ -220,8 +220,8 @@ onnx::Value* Scope::constant(NodeDef& node, NodeConverter& converter) {
   return graph_->add_constant(node.name(), std::move(read.tensor));
 }
 
-/// Returns a symbol for the dynamic first size of an input: "batch" if it is the only such input. For several inputs it
-/// is unknown whether their sizes are equal.
+/// Returns a symbol for the dynamic first size of an input: "batch" if it is the only input with such a size, otherwise
+/// the name of the input and "_batch", because the sizes of several inputs may differ.
 Dim Scope::batch_of(const NodeDef& node) const {
   const auto is_open = [&](const NodeDef* other) {
     if (!other->op().starts_with("Placeholder") || reading_.options.input_shapes.contains(other->name())) return false;

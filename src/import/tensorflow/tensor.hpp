@@ -28,12 +28,11 @@ struct Constant {
   bool is_filled = false;          ///< Whether every element of the constant has the value of the scalar `tensor`.
 };
 
-/// Moves the data out of the proto, or returns the data that were cut out of the file (wire_piece_field). Throws Error
-/// (whose message does not name the tensor) if sizes and fields contradict each other. If a file stores fewer elements
-/// than the constant has, the last one is repeated: the constant is expanded if that takes at most 1 MiB for each
-/// constant and `room` bytes for all of them; `room` is reduced. Beyond these limits, a constant of one repeated
-/// element is returned with `is_filled`, and Error is thrown for others. The limits are needed because a few bytes of a
-/// file can represent any size.
+/// Moves the data out of the proto, or returns the data that were cut out of the file (wire_piece_field). If the file
+/// stores fewer elements than the constant has, the last one is repeated. The constant is then expanded if this takes
+/// at most 1 MiB and at most `room` bytes, which are subtracted from `room`. A larger constant is returned with
+/// `is_filled` if the file stores one element, and is an Error otherwise, because a few bytes of a file could request
+/// any size. Also throws Error if sizes and fields contradict each other. The messages do not name the tensor.
 [[nodiscard]] Constant read_constant(TensorProto& proto, const onnx::Pieces& pieces, std::int64_t& room);
 
 /// Returns the number in a tensor that has exactly one element; nothing for other tensors.

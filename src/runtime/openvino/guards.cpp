@@ -180,7 +180,7 @@ class GuardNode : public ov::op::Op {
   OPENVINO_OP("Guard", "graft");
 
   GuardNode() = default;
-  /// Creates a guard. All inputs must be i32, to which the plugin converts every integer type.
+  /// Creates a guard. All inputs must be i32, to which OpenVINO's CPU plugin converts every integer type.
   GuardNode(const ov::OutputVector& inputs, Guard guard) : Op(inputs), guard_(std::move(guard)) {
     constructor_validate_and_infer_types();
   }
@@ -312,8 +312,8 @@ bool has_guarded_indices(const ov::Node& node) {
   return has_indices && !has_safe_indices(node);
 }
 
-/// Returns whether the plugin computes this integer operator in f32. Returns false for additions, products and
-/// comparisons, which the plugin computes exactly.
+/// Returns whether OpenVINO's CPU plugin computes this integer operator in f32. Returns false for additions, products
+/// and comparisons, which the plugin computes exactly.
 bool computes_integers_in_f32(const ov::Node& node) {
   const bool in_f32 = ov::is_type<ov::op::v1::Divide>(&node) || ov::is_type<ov::op::v1::Mod>(&node) ||
                       ov::is_type<ov::op::v1::FloorMod>(&node) || ov::is_type<ov::op::v1::Power>(&node) ||
@@ -353,8 +353,9 @@ bool follows_from_shapes(const Out& tensor) {
   return true;
 }
 
-/// Throws Error for a recurrent node with sequence lengths and a dynamic shape, because the plugin then processes every
-/// sequence of a batch as if it had the length of the longest one. `source` is the model's file, for the message.
+/// Throws Error for a recurrent node with sequence lengths and a dynamic shape, because OpenVINO's CPU plugin then
+/// processes every sequence of a batch as if it had the length of the longest one. `source` is the model's file, for
+/// the message.
 void refuse_lengths(const ov::Node& node, const std::string& source) {
   std::size_t lengths = 2;
   if (ov::is_type<ov::op::v5::LSTMSequence>(&node)) {
@@ -376,8 +377,8 @@ void refuse_lengths(const ov::Node& node, const std::string& source) {
       source, describe(node)));
 }
 
-/// Limits the negative steps of a Slice to -2^30, because the plugin negates a step in 32 bits. No axis has 2^30
-/// elements, so the limited step selects the same elements.
+/// Limits the negative steps of a Slice to -2^30, because OpenVINO's CPU plugin negates a step in 32 bits. No axis has
+/// 2^30 elements, so the limited step selects the same elements.
 void limit_step(ov::Node& slice) {
   constexpr std::int64_t smallest = -(std::int64_t{1} << 30);
   const Out step = slice.input_value(3);

@@ -555,7 +555,7 @@ class IntegerArithmetic {
   }
 
   /// Returns the sum of the digits' results, weighted with powers of the base. The sum is computed in i32, because in
-  /// f32 the plugin would fuse the additions into the products' accumulation.
+  /// f32 OpenVINO's CPU plugin would fuse the additions into the products' accumulation.
   static onnx::Value* combined(onnx::Node& node, const std::vector<onnx::Value*>& sums, std::int64_t base) {
     if (sums.size() == 1) return sums.front();
     onnx::Value* total = nullptr;

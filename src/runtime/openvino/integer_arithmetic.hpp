@@ -29,7 +29,8 @@ inline constexpr std::string_view engine_fixed = "Fixed";
 /// (f32).
 ///
 /// A ResNet-50 takes 1.5 to 1.9 times as long as in f32 (two cores): sums are written and read once more for the
-/// scaling and once more for the rounding, while the plugin would add bias and ReLU to a convolution in place.
+/// scaling and once more for the rounding, while OpenVINO's CPU plugin would add bias and ReLU to a convolution in
+/// place.
 ///
 /// The tensors keep their names. Not rewritten: scales that are not constant or that differ within one sum, block
 /// quantization, and types other than i8 and u8. Returns whether the model changed.

@@ -92,7 +92,7 @@ Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
 
 /// Corrects the maximum or minimum over sets of elements (ReduceMax, ReduceMin and pooling). The result is NaN if a set
 /// contains NaN. If a set contains only the infinity that is the neutral element (-inf of a maximum), the result is
-/// that infinity, for which the plugin returns the lowest or highest finite number.
+/// that infinity, for which OpenVINO's CPU plugin returns the lowest or highest finite number.
 Out extreme_with_nan(const ov::Node& node, const Out& y) {
   constexpr float has_nan = 2;
   constexpr float has_number = 1;
@@ -121,7 +121,8 @@ Out remainder_of_infinity(const Out& x, const Out& divisor, const Out& y) {
   return select(is_infinite, std::make_shared<ov::op::v1::Add>(x, zero_or_nan), y);
 }
 
-/// Returns the corrected value for the node's output `y`, or nothing if the plugin computes the output correctly.
+/// Returns the corrected value for the node's output `y`, or nothing if OpenVINO's CPU plugin computes the output
+/// correctly.
 std::optional<Out> replacement(const ov::Node& node, const Out& y) {
   if (node.get_rt_info().contains(without_nan)) return std::nullopt;
   if (is_elementwise(node)) {
@@ -148,7 +149,7 @@ std::optional<Out> replacement(const ov::Node& node, const Out& y) {
 }
 
 /// Returns Greater and GreaterEqual as Less and LessEqual with exchanged operands; nothing for other nodes. With
-/// AVX-512 the plugin computes a > b as not (a <= b), which is true for NaN, but it computes b < a directly.
+/// AVX-512 OpenVINO's CPU plugin computes a > b as not (a <= b), which is true for NaN, but it computes b < a directly.
 std::optional<Out> ordered_comparison(const ov::Node& node) {
   if (ov::is_type<ov::op::v1::Greater>(&node)) {
     return std::make_shared<ov::op::v1::Less>(node.input_value(1), node.input_value(0));

@@ -54,8 +54,8 @@ ov::Core& core() {
   return core;
 }
 
-/// Throws EngineLimit for an integer that does not fit 32 signed bits; `where` begins the message. The plugin stores
-/// 64-bit and unsigned 32-bit integers in 32 signed bits and would truncate larger ones without an error.
+/// Throws EngineLimit for an integer that does not fit 32 signed bits; `where` begins the message. OpenVINO's CPU
+/// plugin stores 64-bit and unsigned 32-bit integers in 32 signed bits and would truncate larger ones without an error.
 void check_integers(const std::string& where, const onnx::TensorData& tensor) {
   constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min();
   constexpr std::int64_t highest = std::numeric_limits<std::int32_t>::max();
@@ -111,8 +111,8 @@ onnx::TensorData as_bf16(const onnx::TensorData& tensor) {
   return onnx::TensorData::from_numbers(onnx::ElementType::bf16, tensor.dims, *tensor.numbers());
 }
 
-/// Converts the outputs in bf16 to f32, and returns their indices; the caller rounds them to bf16. The plugin truncates
-/// f32 to bf16 instead of rounding.
+/// Converts the outputs in bf16 to f32, and returns their indices; the caller rounds them to bf16. OpenVINO's CPU
+/// plugin truncates f32 to bf16 instead of rounding.
 std::set<std::size_t> widen_bf16_outputs(ov::Model& model) {
   std::set<std::size_t> widened;
   for (std::size_t i = 0; i < model.get_results().size(); ++i) {
@@ -133,9 +133,10 @@ bool is_element_by_element(const ov::Node& node) {
          ov::is_type<ov::op::v0::Clamp>(&node);
 }
 
-/// Returns whether a chain of elementwise operations is too long for the plugin to fuse. It compiles such a chain into
-/// one kernel, in a time that grows with the square of the number of operations. A chain of 240 took 3.3 s to compile,
-/// and 0.4 s as single kernels. For 5,000 operations the compilation did not end, and took 8 s as single kernels.
+/// Returns whether a chain of elementwise operations is too long for OpenVINO's CPU plugin to fuse. The plugin compiles
+/// such a chain into one kernel, in a time that grows with the square of the number of operations. A chain of 240 took
+/// 3.3 s to compile, and 0.4 s as single kernels. For 5,000 operations the compilation did not end, and took 8 s as
+/// single kernels.
 bool has_long_chain(const ov::Model& model) {
   constexpr std::size_t long_chain = 48;
   std::unordered_map<const ov::Node*, std::size_t> lengths;

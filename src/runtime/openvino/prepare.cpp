@@ -108,7 +108,7 @@ bool has_cast_to_f16(const onnx::Model& model) {
 }
 
 /// Adds a rounding node after each node that computes f16 or bf16, or, without `round_inside`, after each cast to f16
-/// (the reader rounds casts to bf16). The plugin stores f16 and bf16 as f32.
+/// (the reader rounds casts to bf16). OpenVINO's CPU plugin stores f16 and bf16 as f32.
 void round_narrow_types(onnx::Model& model, bool round_inside) {
   if (!round_inside && !has_cast_to_f16(model)) return;
   infer_shapes(model);

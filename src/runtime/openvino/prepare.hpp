@@ -23,7 +23,8 @@ inline constexpr std::string_view engine_rounding = "Round";
 struct PlacedOperator {
   std::shared_ptr<const Operator> op;
   std::string node;
-  /// Whether the kernel runs in the types that the model declares, although the plugin stores f16 and bf16 as f32.
+  /// Whether the kernel runs in the types that the model declares, although OpenVINO's CPU plugin stores f16 and bf16
+  /// as f32.
   bool in_declared_types = true;
 };
 

@@ -76,9 +76,9 @@ ov::Tensor convert(const ov::Tensor& tensor, const ov::element::Type& type) {
   return result[0];
 }
 
-/// Returns the type that an operator declares to the plugin in place of `declared`. The plugin has neither i64 nor
-/// boolean internally, and converts these types only in its own operations, so a node after the operator converts its
-/// result to the declared type.
+/// Returns the type that an operator declares to OpenVINO's CPU plugin in place of `declared`. The plugin has neither
+/// i64 nor boolean internally, and converts these types only in its own operations, so a node after the operator
+/// converts its result to the declared type.
 DType shown_type(DType declared) {
   if (declared == DType::i64) return DType::i32;
   return declared == DType::boolean ? DType::u8 : declared;
@@ -340,9 +340,9 @@ class RoundingNode : public ov::op::Op {
   std::int64_t to_ = 0;
 };
 
-/// Convert(x, bf16) becomes Convert(Rounding(x), bf16), also in sub-graphs. On processors with AVX512_BF16 the plugin
-/// converts to bf16 by truncation; on other processors it keeps the f32. The number is rounded first, so that the
-/// conversion is exact.
+/// Convert(x, bf16) becomes Convert(Rounding(x), bf16), also in sub-graphs. On processors with AVX512_BF16 OpenVINO's
+/// CPU plugin converts to bf16 by truncation; on other processors it keeps the f32. The number is rounded first, so
+/// that the conversion is exact.
 void round_before_bf16(ov::Model& model) {
   for (const std::shared_ptr<ov::Node>& node : model.get_ordered_ops()) {
     if (const auto parent = ov::as_type_ptr<ov::op::util::MultiSubGraphOp>(node)) {
