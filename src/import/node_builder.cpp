@@ -15,8 +15,9 @@
 namespace graft {
 namespace {
 
-/// Calls `f(source, target)` for each combination of indices of the axes that are not in `left_out`, with the offsets,
-/// in elements, in the source and in the target tensor. Dimension i of the target has the size dims[i].
+/// Visits the elements of a tensor with the dimensions `dims` and calls `f(source, target)` for each, with its offsets
+/// in two buffers, in elements. `from_steps` and `to_steps` contain the steps in these buffers along each axis. Along
+/// the axes in `left_out`, only index 0 is visited.
 template <class F>
 void for_each_place(const Ints& dims, const Ints& from_steps, const Ints& to_steps,
                     const std::vector<std::size_t>& left_out, F&& f) {

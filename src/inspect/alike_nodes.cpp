@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t few_elements = 64;
 
-/// Thrown for a node with an attribute or an input that cannot be described as a string.
+/// Thrown if an attribute or an input of a node cannot be described as a string, so that likeness_of() returns nothing
+/// for the node.
 struct Incomparable {};
 
 /// Returns the type and dimensions of a constant and, if it has at most `few_elements` elements, its bytes in

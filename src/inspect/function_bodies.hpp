@@ -7,8 +7,8 @@
 
 namespace graft::inspect {
 
-/// Returns the keys of the functions that nodes of the model call and that no loaded library has as an operator, so
-/// that TensorRT gets their bodies.
+/// Returns the keys of the functions of the model that its nodes call and whose bodies TensorRT builds. Functions for
+/// which a loaded library has an operator are not included.
 [[nodiscard]] std::set<onnx::FunctionKey> called_functions(const onnx::Model& model);
 
 /// Inlines the calls of these functions, stores in the metadata of each inlined node (onnx::call_note) the call from

@@ -8,9 +8,9 @@
 
 namespace graft::inspect {
 
-/// Returns a description of the first node that a release is not known to run without a plugin: a custom operator
-/// without a function in the model, a standard operator that one of Graft's plugins computes, or such a node inside a
-/// function. Returns the error message if the functions of the model cannot be inlined, and an empty string if the
+/// Returns a description of the first node that a release is not known to run without a plugin. It is a custom operator
+/// without a function in the model, or a standard operator that one of Graft's plugins computes; nodes inside functions
+/// count too. Returns the error message if the functions of the model cannot be inlined, and an empty string if the
 /// model can be built without plugins.
 [[nodiscard]] std::string find_plugin_need(const onnx::Model& model, const Release& release);
 

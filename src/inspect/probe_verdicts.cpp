@@ -443,7 +443,8 @@ const onnx::Node& failing_node(const Finding& finding) {
   return finding.inside == nullptr ? *finding.nodes.front() : *finding.inside;
 }
 
-/// Returns the failures of a report, the worst first, in the order of verdict_of().
+/// Returns the failures of a report, those with the worst verdict (verdict_of()) first. Findings on nodes that were not
+/// probed themselves are added to the failure of the similar node that was probed.
 std::vector<Failure> failures_of(const ProbeReport& report) {
   std::vector<Failure> failures;
   for (const Finding& finding : report.findings) {

@@ -529,8 +529,8 @@ constexpr auto plain_forms = std::to_array<PlainForm>({
      "its equation has upper-case letters, which TensorRT's Einsum does not support"},
 });
 
-/// An input that TensorRT accepts only as a constant, with the operators to which this applies and the name of the
-/// entry in Forms for a node whose input is not constant.
+/// An input that TensorRT accepts only as a constant, for the operators `operators`. `form` is the name of the special
+/// form (see forms_of()) of a node whose input is not constant.
 struct ConstantInput {
   std::string_view operators;  ///< The names, separated by spaces.
   std::size_t index = 0;

@@ -24,7 +24,8 @@ namespace graft::inspect {
 using report::Judge;
 
 /// Returns whether a trial shows that TensorRT does not accept a model. A refusal by the parser counts only if `level`
-/// is `parser`. A trial that ran out of its share of the time, or that failed because of assumed sizes, does not count.
+/// is `parser`. A trial does not count if it failed because of assumed sizes, or if it did not end within the fraction
+/// of the remaining time that it had.
 [[nodiscard]] bool fails(Judge level, const Trial& trial);
 
 /// A failure of TensorRT: the smallest set of nodes that was found to fail, and how it fails.
@@ -65,8 +66,9 @@ struct ProbeReport {
 /// Finds the nodes of a model that TensorRT does not accept. Tries to build the whole model, and then models without
 /// the nodes that were found to fail. All nodes of the main graph must have unique names, and types and shapes must
 /// have been inferred; types and shapes of plugin outputs are added as TensorRT reports them. If TensorRT does not
-/// accept a plugin node and the types of its outputs are unknown, they are assumed: those of the plugin that the user
-/// probably meant or, without one, the type and shape of the node's first input that has both.
+/// accept a plugin node and the types of its outputs are unknown, the probe assumes the types of the plugin that the
+/// user probably meant. Without such a plugin, it assumes the type and shape of the node's first input for which both
+/// are known.
 class TensorRTProbe {
  public:
   TensorRTProbe(onnx::Model& model, Trials& trials, SizeRanges& ranges);

@@ -30,8 +30,8 @@ struct Danger {
   std::string advice;
 };
 
-/// Returns what a release is known, by reports or measurements, to compute wrongly in a node that it accepts, or
-/// nothing.
+/// Returns why a release computes a node wrongly although it accepts the node, as reports or measurements show. Returns
+/// nothing if no such error is known.
 [[nodiscard]] std::optional<Danger> danger_of(const onnx::Node& node, const Release& release);
 
 /// Returns whether a node is invalid, or rules say that the release of newest_measured_release() cannot run it,

@@ -99,8 +99,8 @@ void add_u8(const Node& node, Forms& forms) {
   }
 }
 
-/// Returns the special form (see forms_of()) of a node whose input `size` determines the size of an output, where
-/// `size` is computed from `source`, a value from which TensorRT does not compute sizes.
+/// Returns the special form (see forms_of()) of a node whose output has a size that TensorRT cannot compute. `size` is
+/// the input of the node that determines the size, and `source` the value from which `size` is computed.
 Form form_of_size(const Value& size, const Value& source) {
   if (const Node* loop = find_loop(source)) {
     return {"size_from_step",
@@ -231,8 +231,8 @@ bool is_another_size(const Dim& then, const Dim& now) {
   return true;
 }
 
-/// Returns whether a body returns a Concat of `received`, a tensor that it receives, with other tensors that are not
-/// empty, so that the tensor grows in each step.
+/// Returns whether `returned`, an output of a Loop's body, is a Concat of the loop variable `received` with other
+/// tensors that are not empty, so that the variable grows in each step.
 bool is_longer(const Value* received, const Value* returned) {
   const Node* concat = returned == nullptr ? nullptr : returned->producer;
   if (received == nullptr || concat == nullptr || !concat->is("Concat") || concat->inputs.size() < 2) return false;
@@ -247,8 +247,8 @@ bool is_longer(const Value* received, const Value* returned) {
   return has_received && more > 1;
 }
 
-/// Returns a sentence if a tensor that a body receives changes its shape from step to step, or nothing if the shape
-/// stays the same or is unknown. `before` is the initial value.
+/// Returns a sentence if a loop variable changes its shape from step to step, or nothing if the shape stays the same or
+/// is unknown. `before` is the initial value, `received` the input of the body, and `returned` its output.
 std::optional<std::string> changed_shape(const Value* before, const Value* received, const Value* returned) {
   if (is_longer(received, returned)) {
     return fmt::format("its body returns '{}', a Concat of '{}' and other tensors", returned->name, received->name);

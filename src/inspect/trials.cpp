@@ -30,8 +30,8 @@ Outcome outcome_of(const std::string& word) {
   return Outcome::hung;
 }
 
-/// Returns a text for messages that lists each node for which hint_on_refusal() returns a hint (a TopK whose K is not a
-/// constant, for example), with the reason in the hint. Returns an empty string if there is no such node.
+/// Returns a text for messages with the reason in each hint of hint_on_refusal() on a node of the model, for example on
+/// a TopK whose K is not a constant. Returns an empty string if there are no hints.
 std::string open_counts(const onnx::Model& model) {
   std::string text;
   model.graph().for_each_node([&](const onnx::Node& node) {

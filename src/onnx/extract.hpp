@@ -31,7 +31,7 @@ struct GraphRegion {
   std::vector<const Value*> inputs;
 };
 
-/// Returns the region that computes `outputs`, back to the graph's inputs and to the values for which `ends_at` returns
+/// Returns the nodes that compute `outputs`, back to the graph's inputs and to the values for which `ends_at` returns
 /// true. `ends_at` is not called for the outputs themselves.
 [[nodiscard]] GraphRegion region_before(const std::vector<const Value*>& outputs,
                                         const std::function<bool(const Value&)>& ends_at);

@@ -12,11 +12,11 @@ namespace graft::onnx {
 /// replaced with the body in the file. Meant for InlineOptions::which.
 [[nodiscard]] bool is_plain_call(const FunctionKey& function);
 
-/// Returns the nodes of the domain graft that stand for an operator which no loaded library contains, and that call a
-/// function in the file. Only that function can compute such a node. Nodes inside functions that are called are
-/// included.
+/// Returns the nodes of the domain graft whose operator is in no loaded library, but that call a function in the file.
+/// Only that function can compute such a node. Nodes inside functions that are called are included.
 [[nodiscard]] std::vector<const Node*> calls_without_operator(const Model& model);
-/// Returns the name of the operator for which a node of calls_without_operator() stands.
+/// Returns the name of the operator of a node that calls_without_operator() returns. It differs from the function's
+/// name if the node has the metadata `graft.operator`.
 [[nodiscard]] std::string called_operator(const Node& node);
 
 }  // namespace graft::onnx

@@ -126,9 +126,9 @@ std::optional<AttributeValue> value_for_attribute(const Value* input, const Attr
 }
 
 /// The inputs and attributes of the Graft operator that computes the same as a standard ONNX node. An ONNX input that
-/// is only an attribute of the operator must be constant. An optional input at the end of the list that is also an
-/// attribute becomes that attribute if it is constant, because a value that is known when memory is allocated limits
-/// the size of the outputs.
+/// is only an attribute of the operator must be constant. The last input may be optional and also an attribute of the
+/// operator. If it is constant, it becomes the attribute, because the size of the outputs is then limited when memory
+/// is allocated.
 struct Adoption {
   std::vector<Value*> inputs;
   std::vector<DType> dtypes;  ///< The types of the inputs; i32 replaces booleans and u8, which plugins do not support.

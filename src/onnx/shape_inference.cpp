@@ -621,8 +621,9 @@ Declarations forget_declared(Model& model) {
   return declared;
 }
 
-/// Restores the declared shapes of outputs whose shape is still unknown. If the caller set shapes, dynamic dimensions
-/// become unknown, because such a shape may have bound them. Returns whether any shape was restored.
+/// Restores the declared shapes of outputs whose shape is still unknown. If the caller set the shapes of inputs
+/// (`are_shapes_given`), dynamic dimensions become unknown, because their symbols may now have fixed values. Returns
+/// whether any shape was restored.
 bool restore_unknown(const Declarations& declared, bool are_shapes_given) {
   bool any = false;
   for (const auto& [value, was] : declared) {

@@ -26,12 +26,13 @@ struct Region {
 /// messages.
 [[nodiscard]] Region make_region(std::string name, std::vector<onnx::Node*> nodes);
 
-/// Returns the region of the nodes that a pattern matched. The region refers to `match`, which must outlive it.
+/// Returns a Region of the nodes that a pattern matched. It refers to `match`, which must outlive it.
 [[nodiscard]] Region region_of(const onnx::Match& match, onnx::Graph& graph);
 
 struct Selection {
   std::vector<Region> regions;
-  /// The nodes nearest to a match, with the conditions that failed; empty if there are regions.
+  /// Notes for messages on the nodes that fulfilled most conditions of the selector, with the conditions that failed,
+  /// or on similar names; empty if the selector selects any node.
   std::vector<std::string> nearest;
 };
 

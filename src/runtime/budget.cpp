@@ -272,7 +272,8 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
   virtual ~Budget() = default;
 
-  /// Returns why a run of this cost is not allowed, or an empty string if it is allowed. `source` is the file.
+  /// Returns why a run of this cost is not allowed, or an empty string if it is allowed. `source` is the model's file,
+  /// for the message.
   [[nodiscard]] virtual std::string refusal(const std::string& source, const RunCost& cost) const = 0;
 
   /// Throws OverLimit or OverBudget if the run is not allowed; otherwise counts its cost.

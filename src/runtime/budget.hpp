@@ -48,21 +48,22 @@ struct RunCost {
 [[nodiscard]] RunCost estimate_cost(const onnx::Model& model,
                                     const std::map<std::string, Shape, std::less<>>& input_shapes);
 
-/// Wraps an engine with the budget of the file that holds `model`. A run is refused with OverBudget, which states
-/// the cost and the limit, if it takes too much memory or if all runs together take too much time. Both limits grow
-/// with the bytes of the constants, and the time limit also with the number of nodes. Proofs and constant folding skip
-/// the runs that are refused.
+/// Returns an engine that runs models on `engine` within limits for `model` and the models that are converted from it.
+/// It throws OverBudget, which states the cost and the limit, if a run takes too much memory or if all runs together
+/// take too much time. Both limits grow with the bytes of the constants in `model`, and the time limit also with the
+/// number of nodes. Proofs and constant folding skip the runs that are refused.
 [[nodiscard]] std::unique_ptr<Engine> make_budget_engine(const Engine& engine, const onnx::Model& model);
 
-/// Wraps an engine that runs models on the inputs of a caller. Refuses a model with a tensor of more than most_elements
-/// with OverLimit: at compilation if the tensor has this size for all inputs, otherwise before the run.
+/// Returns an engine that runs models on `engine`, with inputs of a caller. It throws OverLimit for a model with a
+/// tensor of more than most_elements: at compilation if the tensor has this size for all inputs, otherwise before the
+/// run.
 [[nodiscard]] std::unique_ptr<Engine> make_limited_engine(const Engine& engine);
 
-/// Wraps an engine that compares models of the file that holds `model` on inputs that Graft generates. Refuses with
-/// OverLimit the models that make_limited_engine refuses, and each run with which a comparison takes too much memory or
-/// time. Both limits are larger than those of make_budget_engine, and each run has its own time limit. `given` contains
-/// the shapes that the caller set, by input name; inputs without a shape there get sizes that Graft chooses, and less
-/// memory is allowed then.
+/// Returns an engine for comparisons of `model`, and of models converted from it, on inputs that Graft generates. It
+/// runs models on `engine`, but throws OverLimit for models that make_limited_engine refuses, and for runs that take
+/// too much memory or time. Both limits are larger than those of make_budget_engine, and each run has its own time
+/// limit. `given` contains the shapes that the caller set, by input name; inputs without a shape there get sizes that
+/// Graft chooses, and less memory is allowed then.
 [[nodiscard]] std::unique_ptr<Engine> make_comparison_engine(
     const Engine& engine, const onnx::Model& model,
     const std::map<std::string, std::vector<std::int64_t>, std::less<>>& given);

@@ -5,7 +5,7 @@
 
 namespace graft::runtime {
 
-/// Returns OpenVINO in a separate process, so that a model that crashes it ends only that process. The process runs the
+/// Returns OpenVINO in a separate process. If a model crashes OpenVINO, only that process ends. The process runs the
 /// file named by the environment variable GRAFT_ENGINE_WORKER, or else libexec/graft_engine_worker of this
 /// installation. If neither exists, as in a build without OpenVINO, returns null_engine(). Only programs and tests call
 /// this function; libraries receive an engine from their caller.

@@ -305,9 +305,9 @@ Weights parse_weights(std::string_view bytes, const std::string& name, std::shar
   return {std::move(trained), onnx::Pieces(std::move(cut->pieces), std::move(owner))};
 }
 
-/// Returns whether a rule includes a layer in the deployed network, as Caffe decides it (Net::StateMeetsRule): in phase
-/// TEST, at the level that the file sets, and in the file's stages and the stage "deploy", which networks for several
-/// purposes use (DIGITS).
+/// Returns whether a rule includes a layer in the deployed network, as Caffe decides it (Net::StateMeetsRule). The
+/// phase is TEST, and the level is the one that the file sets. The stages are those of the file and "deploy", which
+/// DIGITS uses in files that describe both the training network and the deployed network.
 bool meets(const NetState& state, const NetStateRule& rule) {
   const auto is_stage = [&](const std::string& stage) {
     return stage == "deploy" || std::find(state.stage().begin(), state.stage().end(), stage) != state.stage().end();

@@ -35,7 +35,8 @@ struct Lstm {
   [[nodiscard]] std::int64_t candidate_at() const { return is_forget_second ? 2 : 1; }
 };
 
-/// Reads the inputs from `weights` on. Throws Error if their shapes do not fit.
+/// Reads the weights, the bias and the attributes of an LSTM node. `weights` is the index of the first of these inputs.
+/// Throws Error if their shapes do not fit.
 Lstm read_lstm(NodeConverter& node, std::size_t weights) {
   const auto size = [&](std::size_t i, std::size_t rank, std::size_t axis) {
     const onnx::Value* value = node.input(i);

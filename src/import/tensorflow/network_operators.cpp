@@ -152,7 +152,8 @@ Ints filter_dims(const NodeConverter& node, std::size_t i, std::size_t rank) {
   return dims;
 }
 
-/// Returns the permutation from [k..., in, out] to [out, in, k...].
+/// Returns the permutation of a filter with `rank` dimensions from [k..., in, out] to [out, in, k...], where k are the
+/// spatial sizes.
 Ints filter_permutation(std::size_t rank) {
   Ints result{static_cast<std::int64_t>(rank) - 1, static_cast<std::int64_t>(rank) - 2};
   for (std::size_t i = 0; i + 2 < rank; ++i) result.push_back(static_cast<std::int64_t>(i));

@@ -125,7 +125,7 @@ struct OperatorGroup {
   OperatorEntries entries;
 };
 
-/// Returns the converters of all operators, in groups.
+/// Returns the converters of all operators in groups with titles, such as "Recurrent cells", for the documentation.
 [[nodiscard]] std::vector<OperatorGroup> all_operators();
 
 /// Returns the converter of an operator, or null if Graft does not read the operator.

@@ -154,8 +154,8 @@ bool Scope::is_of_loop(const NodeDef& node) const {
   });
 }
 
-/// Returns the Switch that begins the innermost branch around a tensor, and the output of that Switch (true or false)
-/// from which the branch is computed. Inner branches that end in a Merge before the tensor are skipped.
+/// Returns the Switch that begins the innermost branch around a tensor, and which output of that Switch (true or false)
+/// leads to the tensor. Inner branches that end in a Merge before the tensor are skipped.
 std::optional<Scope::Side> Scope::side_of(const TensorName& name) const {
   constexpr int most_steps = 4096;
   // Each tensor is stored with the number of inner branches that contain it.

@@ -71,8 +71,8 @@ struct BranchPlan {
   std::unique_ptr<Scope> when_false;
 };
 
-/// A set of nodes that is first planned (which nodes are needed, in which order, and whether Graft reads them) and then
-/// converted, more than once if it is part of a loop.
+/// The nodes of the network or of a function's body. They are first planned (which nodes are needed, in which order,
+/// and whether Graft reads them) and then converted. The body of a loop may be converted more than once.
 class Scope {
  public:
   /// Creates a scope that computes the tensors `results`. `arguments` maps each tensor whose value convert() receives
@@ -98,8 +98,8 @@ class Scope {
   /// Returns the ONNX value of a tensor, or null if no node of this scope computes the tensor or if Graft does not
   /// convert this output of the node.
   [[nodiscard]] onnx::Value* try_value(const TensorName& name) const;
-  /// Requests that convert() replaces `node`, which sets or appends one element of a list in a loop, with that element.
-  /// `item` is the index of the element among the inputs of `node`.
+  /// Requests that convert() outputs a list element in place of `node`, an operator in a loop that sets or appends this
+  /// element. `item` is the index of the element among the inputs of `node`.
   void give_item_of(const NodeDef& node, std::size_t item) { items_[&node] = item; }
   [[nodiscard]] onnx::Value* captured(const TensorName& name) const;
 

@@ -105,7 +105,8 @@ std::pair<std::int64_t, std::int64_t> slice_ends(std::int64_t start, std::int64_
   return {std::clamp<std::int64_t>(wrap(start), 0, high), std::clamp(wrap(end), low, high)};
 }
 
-/// Sets the values of a slice of a tensor that is known by value, if the ends of the slice are constants.
+/// Sets the elements of a slice as known to inference, if the elements of the input are known and `starts` and `ends`
+/// are constants.
 void slice_contents(NodeTypes& t, const Shape& x, const std::vector<std::int64_t>& starts,
                     const std::vector<std::int64_t>& ends, const std::vector<std::int64_t>& axes,
                     const std::vector<std::int64_t>& steps) {

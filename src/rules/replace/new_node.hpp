@@ -16,8 +16,8 @@
 
 namespace graft::rules {
 
-/// An input of the new node: the name of a tensor of the model, or a constant. A constant is stored here too, because a
-/// copy of the region for the proof may not contain it.
+/// An input of the new node: the name of a tensor of the model, or a constant. A constant is stored here too, because
+/// the small model with which the replacement is proven may not contain it.
 struct NodeInput {
   std::string name;  ///< Empty for an optional input that is left out.
   std::optional<onnx::TensorData> constant;
@@ -25,7 +25,7 @@ struct NodeInput {
 };
 
 /// A description of the node that a rule inserts, which does not point into a graph. It can be inserted into the model
-/// and into copies of the region.
+/// and into the small models with which the replacement is proven.
 struct NewNode {
   RuleOperator with;
   std::shared_ptr<const Operator> op;  ///< Null for operators that are not Graft's.
@@ -42,7 +42,7 @@ struct NewNode {
 
 // plan_node.cpp: throws Error with the place of the rule if its inputs, outputs or attributes do not fit the region.
 [[nodiscard]] NewNode plan_node(const Rule& rule, const Region& region);
-/// Returns the proposal that replaces the nodes of the region by the new node.
+/// Returns the proposal to replace the nodes of `region` with the new node.
 [[nodiscard]] Proposal propose_node(const Rule& rule, const Region& region, const NewNode& node);
 
 // node_attributes.cpp: sets the node's attributes, and quantizes its weight if the rule has `int8`. Throws Error with
@@ -66,7 +66,7 @@ struct InputFacts {
 /// them.
 std::vector<DType> checked_output_dtypes(const NewNode& node, std::span<const DType> inputs);
 /// Throws Error if the operator does not accept the types or shapes of the inputs, or if its outputs have other types
-/// or ranks than the region's.
+/// or ranks than the outputs of the nodes in `region`.
 void check_fits(const NewNode& node, const Region& region, const InputFacts& facts);
 
 // insert_node.cpp: inserts the node into the network or into a copy of the region.

@@ -16,7 +16,7 @@ namespace graft::rules {
 namespace {
 
 /// Returns whether a value has the type and rank of numbers computed from shapes: not floating-point, and rank 0 or 1.
-/// A region may read such values without passing them to the new operator.
+/// The new operator need not read such values, even if the replaced nodes read them.
 bool is_number_of_shape(const onnx::Value& value) {
   return value.type && !is_floating_point(*value.type) && value.rank().value_or(0) <= 1;
 }
@@ -98,8 +98,8 @@ std::vector<NodeInput> plan_inputs(const Rule& rule, const Region& region) {
   return inputs;
 }
 
-/// Returns, for messages, a description of the first node outside the region that reads the tensor `name`, or "an
-/// output of the graph" if no node does.
+/// Returns, for messages, a description of the first node outside `region` that reads the tensor `name`, or "an output
+/// of the graph" if no node does.
 std::string user_of(const Region& region, const std::string& name) {
   const onnx::Value* value = region.graph->find(name);
   for (const onnx::Use& use : value->uses) {

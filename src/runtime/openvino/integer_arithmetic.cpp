@@ -332,8 +332,9 @@ class IntegerArithmetic {
     return value->producer == nullptr ? nullptr : find_moved(*value->producer, *value);
   }
 
-  /// For a node that rearranges elements, such as a Transpose, rearranges the integers of its input in the same way and
-  /// returns the operand of its output. Returns null for other nodes and for operands whose scales it cannot follow.
+  /// Returns the Operand of the output of a node that rearranges elements, such as a Transpose: the integers of its
+  /// input, rearranged in the same way. Returns null for other nodes, and for scales per channel unless the node is a
+  /// Transpose.
   Operand* find_moved(onnx::Node& node, onnx::Value& value) {
     if (!has_trait(node, onnx::trait::rearranges)) return nullptr;
     const Operand* source = find(node.input(0));

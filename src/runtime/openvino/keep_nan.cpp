@@ -91,8 +91,8 @@ Out softmax_with_nan(const Out& x, const Out& y, std::int64_t axis) {
 }
 
 /// Corrects the maximum or minimum over sets of elements (ReduceMax, ReduceMin and pooling). The result is NaN if a set
-/// contains NaN. If a set contains only the infinity that is the neutral element (-inf of a maximum), the result is
-/// that infinity, for which OpenVINO's CPU plugin returns the lowest or highest finite number.
+/// contains NaN. The maximum of a set that contains only -inf is -inf, and the minimum of only +inf is +inf; OpenVINO's
+/// CPU plugin returns the lowest or highest finite number instead.
 Out extreme_with_nan(const ov::Node& node, const Out& y) {
   constexpr float has_nan = 2;
   constexpr float has_number = 1;
