@@ -23,7 +23,8 @@ using report::ProbeSummary;
 struct ProbeOptions {
   Judge level = Judge::rule;  ///< Any value but `automatic`.
   /// Whether to build the whole model first, with suggested sizes for the inputs whose sizes the user did not set. If
-  /// the time or the number of builds does not suffice to build the model, the parser and the rules judge it.
+  /// the time or the number of builds does not suffice for this build, the verdicts are those of the parser and of the
+  /// rules.
   bool is_automatic = false;
   bool searches = true;  ///< Whether an automatic probe searches a model that does not build for the failing nodes.
   bool plugins = true;   ///< Whether Graft's plugins may be used; false matches `graft build --plugins never`.

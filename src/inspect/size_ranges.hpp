@@ -16,8 +16,8 @@
 
 namespace graft::inspect {
 
-/// The optimization profile for the dynamic inputs of a model and of models that are extracted from it, whose inputs
-/// have sizes computed from the dynamic dimensions of the whole model.
+/// The optimization profile for the dynamic inputs of a model. It also supplies the profiles of models that are
+/// extracted from this model. Their inputs have sizes that are computed from the dynamic dimensions of the whole model.
 class SizeRanges {
  public:
   /// Parses `strings`, each NAME=MIN..OPT..MAX, NAME=SHAPE or NAME:SHAPE. Throws Error for a string of another form,

@@ -58,8 +58,9 @@ std::vector<std::int64_t> numbers_or(const onnx::Node& node, std::string_view na
   return numbers && numbers->size() == count ? *numbers : std::vector<std::int64_t>(count, fallback);
 }
 
-/// Appends an entry to `forms` if the last window of a pool with ceil_mode starts after the data and the padding before
-/// them. ONNX Runtime, and ONNX from opset 22 on, omit this window; TensorRT's parser does not.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if the last window of a pool with ceil_mode
+/// starts after the data and the padding before them. ONNX Runtime, and ONNX from opset 22 on, omit this window;
+/// TensorRT's parser does not.
 void add_pooling_past_end(const onnx::Node& node, Forms& forms) {
   const onnx::Value* data = node.input(0);
   const auto kernel = node.ints("kernel_shape");
@@ -88,8 +89,9 @@ void add_pooling_past_end(const onnx::Node& node, Forms& forms) {
   }
 }
 
-/// Appends an entry to `forms` if a ConvTranspose has auto_pad together with an output_shape that differs from the size
-/// that TensorRT computes. With auto_pad, TensorRT's parser ignores output_shape.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if a ConvTranspose has auto_pad together
+/// with an output_shape that differs from the size that TensorRT computes. With auto_pad, TensorRT's parser ignores
+/// output_shape.
 void add_conv_transpose(const onnx::Node& node, Forms& forms) {
   const std::string auto_pad = node.string_or("auto_pad", "NOTSET");
   const auto wanted = node.ints("output_shape");
@@ -131,8 +133,8 @@ void add_lp_pool(const onnx::Node& node, Forms& forms) {
   add_pooling_past_end(node, forms);
 }
 
-/// Appends an entry to `forms` for each attribute of an LRN that is outside the limits in the documentation of
-/// TensorRT's ILRNLayer.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` for each attribute of an LRN that is outside
+/// the limits in the documentation of TensorRT's ILRNLayer.
 void add_lrn(const onnx::Node& node, Forms& forms) {
   constexpr std::int64_t largest_window = 15;
   if (const std::int64_t size = node.int_or("size", 1); size < 1 || size > largest_window || size % 2 == 0) {
@@ -160,8 +162,8 @@ void add_scatter_reduction(const onnx::Node& node, Forms& forms) {
        fmt::format("reduction = {}; TensorRT scatters only without a reduction", node.string_or("reduction", ""))});
 }
 
-/// Appends an entry to `forms` if a ScatterElements has a reduction or, without one, more indices than data along an
-/// axis.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if a ScatterElements has a reduction or,
+/// without one, more indices than data along an axis.
 void add_scatter_elements(const onnx::Node& node, Forms& forms) {
   add_scatter_reduction(node, forms);
   if (passes::has_reduction(node)) return;
@@ -194,8 +196,8 @@ const onnx::Value* tensor_of_type(const onnx::Node& node, std::initializer_list<
   return nullptr;
 }
 
-/// Appends an entry named `form` to `forms` if input `index` of a node is an input of the network, although TensorRT
-/// requires a constant. `what` names the input in the message.
+/// Appends an entry named `form`, a reason why TensorRT may refuse the node, to `forms` if input `index` of a node is
+/// an input of the network, although TensorRT requires a constant. `what` names the input in the message.
 void add_fed_input(const onnx::Node& node, std::size_t index, std::string_view what, std::string_view form,
                    Forms& forms) {
   const onnx::Value* value = node.input(index);
@@ -337,9 +339,9 @@ std::string missing_kernel(const onnx::Node& node) {
 
 bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
 
-/// Appends an entry to `forms` if TensorRT has no fused kernel for an Attention. Without a fused kernel, newer releases
-/// build an Attention of rank 3 only if it has several queries, no mask, as many key heads as query heads, and fixed
-/// sizes.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if TensorRT has no fused kernel for an
+/// Attention. Without a fused kernel, newer releases build an Attention of rank 3 only if it has several queries, no
+/// mask, as many key heads as query heads, and fixed sizes.
 void add_attention_kernel(const onnx::Node& node, Forms& forms) {
   const onnx::Value* query = node.input(0);
   if (rank_of(query) < 0) {

@@ -62,8 +62,9 @@ constexpr std::string_view undecided_condition =
 
 bool is_u8(const Value* value) { return value != nullptr && value->type == ElementType::u8; }
 
-/// Appends an entry to `forms` for each u8 output that TensorRT does not accept. TensorRT accepts u8 only between an
-/// input of the network and a Cast, and between a Cast and an output of the network.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` for each u8 output that TensorRT does not
+/// accept. TensorRT accepts u8 only between an input of the network and a Cast, and between a Cast and an output of the
+/// network.
 void add_u8(const Node& node, Forms& forms) {
   for (const Value* output : node.outputs) {
     if (!is_u8(output)) continue;
@@ -152,8 +153,8 @@ const Value* find_step_of_index(const Value& size) {
   return nullptr;
 }
 
-/// Appends an entry to `forms` if the size of a node's output is computed from data. TensorRT computes sizes only from
-/// shapes and from integer inputs of the network.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if the size of a node's output is computed
+/// from data. TensorRT computes sizes only from shapes and from integer inputs of the network.
 void add_sizes(const Node& node, Forms& forms) {
   for (const std::size_t index : size_inputs(node)) {
     const Value* size = node.input(index);
@@ -176,8 +177,8 @@ void add_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// Appends an entry to `forms` if the axes of a node are not constant and TensorRT's parser cannot compute them. From
-/// which values it can compute axes depends on the operator.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if the axes of a node are not constant and
+/// TensorRT's parser cannot compute them. From which values it can compute axes depends on the operator.
 void add_axes(const Node& node, Forms& forms) {
   const Value* axes = node.input(1);
   if (axes == nullptr || axes->producer == nullptr || axes->constant()) return;
@@ -313,8 +314,8 @@ void add_scan(const Node& node, Forms& forms) {
   add_carried(node, 0, 0, 0, node.inputs.size() - scanned, forms);
 }
 
-/// Appends an entry to `forms` if an If, Loop or Scan in the body of a Loop or Scan reads nothing that changes from
-/// step to step, so that it computes the same in each step.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if an If, Loop or Scan in the body of a Loop
+/// or Scan reads nothing that changes from step to step, so that it computes the same in each step.
 void add_same_in_each_step(const Node& node, Forms& forms) {
   if (node.subgraphs().empty() || !is_in_body(*node.graph)) return;
   // Only with a constant itself as the condition does TensorRT's parser leave the If out.
@@ -345,7 +346,8 @@ void add_same_in_each_step(const Node& node, Forms& forms) {
        "compute the node before the loop"});
 }
 
-/// Appends an entry to `forms` if the branches of an If return tensors of different ranks.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if the branches of an If return tensors of
+/// different ranks.
 void add_branches(const Node& node, Forms& forms) {
   const std::vector<onnx::Graph*> branches = node.subgraphs();
   const Condition condition = find_condition(node);
@@ -366,8 +368,8 @@ void add_branches(const Node& node, Forms& forms) {
   }
 }
 
-/// Appends an entry to `forms` if an If with dynamic tensors is in a branch of another If, and no Loop or Scan is
-/// around it (find_if_around).
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if an If with dynamic tensors is in a branch
+/// of another If, and no Loop or Scan is around it (find_if_around).
 void add_nested_if(const Node& node, Forms& forms) {
   const Node* outer = find_if_around(node);
   if (outer == nullptr) return;
@@ -377,8 +379,8 @@ void add_nested_if(const Node& node, Forms& forms) {
        true});
 }
 
-/// Appends an entry to `forms` if a cubic Resize of dynamic height or width reads a result of an If, Loop or Scan,
-/// directly or through other nodes.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if a cubic Resize of dynamic height or width
+/// reads a result of an If, Loop or Scan, directly or through other nodes.
 void add_resize_after_body(const Node& node, Forms& forms) {
   const Node* before = find_body_before_resize(node);
   if (before == nullptr) return;
@@ -388,7 +390,8 @@ void add_resize_after_body(const Node& node, Forms& forms) {
        true});
 }
 
-/// Appends an entry to `forms` if the rank of a node's input is lower than TensorRT's layer accepts.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if the rank of a node's input is lower than
+/// TensorRT's layer accepts.
 void add_low_rank(const Node& node, Forms& forms) {
   constexpr std::int64_t since_axis_alone = 13;  // Before, Softmax took its input as a matrix.
   const Value* input = node.input(0);
@@ -405,8 +408,8 @@ void add_low_rank(const Node& node, Forms& forms) {
                    "put an Unsqueeze before the node and a Squeeze after it"});
 }
 
-/// Appends an entry to `forms` if an input or output of a node has more than 8 dimensions, the maximum of TensorRT's
-/// Dims.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if an input or output of a node has more
+/// than 8 dimensions, the maximum of TensorRT's Dims.
 void add_high_rank(const Node& node, Forms& forms) {
   const Value* value = find_rank_above_limit(node);
   if (value == nullptr) return;
@@ -416,8 +419,8 @@ void add_high_rank(const Node& node, Forms& forms) {
                    "merge dimensions with Reshape before the node, so that at most 8 remain"});
 }
 
-/// Appends entries to `forms` if a convolution or pool has more than three spatial dimensions, or a combination of
-/// strides and dilations that TensorRT's layer does not support.
+/// Appends entries, reasons why TensorRT may refuse the node, to `forms` if a convolution or pool has more than three
+/// spatial dimensions, or a combination of strides and dilations that TensorRT's layer does not support.
 void add_convolution(const Node& node, Forms& forms) {
   constexpr std::size_t batch_and_channels = 2;
   constexpr std::size_t most_spatial = 3;
@@ -446,7 +449,8 @@ bool has_dynamic_axis(const Value* value, std::size_t axis) {
   return value != nullptr && value->shape && axis < value->shape->size() && !(*value->shape)[axis].is_constant();
 }
 
-/// Appends entries to `forms` for dynamic sizes that TensorRT must know when it parses the node.
+/// Appends entries, reasons why TensorRT may refuse the node, to `forms` for dynamic sizes that TensorRT must know when
+/// it parses the node.
 void add_dynamic_sizes(const Node& node, Forms& forms) {
   if (node.is("ConvTranspose") && has_dynamic_axis(node.input(0), 1)) {
     forms.push_back({"conv_transpose_dynamic_channels",
@@ -477,8 +481,8 @@ void add_dynamic_sizes(const Node& node, Forms& forms) {
   }
 }
 
-/// Appends an entry to `forms` if a Slice has no axes and fewer starts than its input has dimensions. ONNX Runtime then
-/// slices the first dimensions; TensorRT refuses the node.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if a Slice has no axes and fewer starts than
+/// its input has dimensions. ONNX Runtime then slices the first dimensions; TensorRT refuses the node.
 void add_slice(const Node& node, Forms& forms) {
   const Value* data = node.input(0);
   const Value* starts = node.input(1);
@@ -493,8 +497,8 @@ void add_slice(const Node& node, Forms& forms) {
                    "add the input axes to the node"});
 }
 
-/// Appends an entry to `forms` if frame_step, window or frame_length of an STFT is not constant, because TensorRT's
-/// parser needs their values.
+/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if frame_step, window or frame_length of an
+/// STFT is not constant, because TensorRT's parser needs their values.
 void add_stft(const Node& node, Forms& forms) {
   for (const std::size_t index : {1, 2, 3}) {
     const Value* value = node.input(index);

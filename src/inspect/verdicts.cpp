@@ -113,8 +113,9 @@ struct Near {
   bool is_taken_for_onnx = false;  ///< Whether TensorRT's parser takes the node for an operator of ONNX.
 };
 
-/// Returns why a node that has the name of a plugin that a Graft operator replaces is not replaced: its
-/// plugin_namespace, plugin_version or domain differs. `versions` are the versions of that plugin.
+/// Returns why Graft does not replace a node that has the name of another library's plugin with the operator `type`,
+/// which replaces this plugin: its plugin_namespace, plugin_version or domain differs. `versions` are the versions of
+/// the plugin.
 Near near_drop_in(const onnx::Node& node, const OperatorType& type, const std::vector<std::string_view>& versions) {
   const auto text_of = [&](std::string_view attribute) {
     const onnx::NodeAttribute* found = node.attribute(attribute);

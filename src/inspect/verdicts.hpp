@@ -33,8 +33,8 @@ struct Forecast {
   std::set<NodeRef, onnx::ByName> stays;  ///< Nodes whose replacement with a native layer was tried and rejected.
 };
 
-/// Returns the name of the operator of Graft, or of the plugin that one replaces, that equals `op_type` or differs from
-/// it by a typing error; nothing if no name is similar.
+/// Returns the name that equals `op_type`, or differs from it by a typing error, among Graft's operators and the
+/// plugins that they replace; nothing if no name is similar.
 [[nodiscard]] std::optional<std::string> nearest_own_operator(const std::string& op_type);
 
 /// Returns the verdict on every node, in the order of Graph::for_each_node() (sub-graphs included), for a release of

@@ -27,8 +27,8 @@ const FunctionDefinition* function_of(const std::map<FunctionKey, FunctionDefini
   return found == functions.end() ? nullptr : &found->second;
 }
 
-/// Returns the AttributeProto.AttributeType of a value for comparison with a reference's type, or 0 for kinds that are
-/// not compared.
+/// Returns the AttributeProto.AttributeType of an attribute, or 0 for kinds whose type is not checked. A call's
+/// attribute must have the type that a reference to it in the body of the function declares.
 std::int32_t onnx_type_of(const NodeAttribute& attribute) {
   static constexpr std::array<std::int32_t, std::variant_size_v<AttributeData>> types{1, 2, 3, 6,  7, 8,
                                                                                       4, 9, 5, 10, 0, 0};

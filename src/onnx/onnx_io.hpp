@@ -49,8 +49,8 @@ std::optional<std::filesystem::path> write_onnx(const Model& model, const std::f
 /// Returns the size in bytes of all initializers and of the tensors in attributes, also in subgraphs and functions.
 [[nodiscard]] std::size_t weight_bytes(const Model& model);
 
-/// The number of weight_bytes above which models are passed through files, because serialize_onnx is limited to
-/// protobuf's 2 GiB.
+/// The number of bytes of weights (weight_bytes()) above which a model is written to a temporary file for another
+/// reader, because serialize_onnx is limited to protobuf's 2 GiB.
 inline constexpr std::size_t largest_serialized_weights = std::size_t{3} << 29;
 
 /// Returns the content of a model file that includes all tensor data.

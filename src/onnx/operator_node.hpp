@@ -41,7 +41,7 @@ struct OperatorMatch {
 [[nodiscard]] OperatorMatch find_operator_for(const Node& node);
 
 /// Returns the operator of a node that has another name or domain than Graft's, and that adopt_drop_ins would convert
-/// to a Graft node.
+/// to a Graft node; empty for any other node.
 [[nodiscard]] OperatorMatch find_adopted_operator(const Node& node);
 
 /// Returns the Graft operator that computes the same as a node of a standard ONNX operator (OperatorType::onnx_form),

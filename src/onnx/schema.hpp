@@ -16,7 +16,7 @@ namespace graft::onnx {
 
 struct Node;
 
-/// An attribute of a schema.
+/// An attribute of an operator, as ONNX's schema defines it.
 struct AttributeSchema {
   std::string_view name;
   /// The kind as a letter: f, i, s for a float, an integer, a string; F, I, S for lists of these; t for a tensor; - for

@@ -60,7 +60,7 @@ struct SchemaTypes {
 /// and one for each later opset that changed them. Empty for a name that ai.onnx does not have, and for an operator
 /// without inputs.
 [[nodiscard]] std::span<const SchemaTypes> schema_types(std::string_view op_type);
-/// Returns the types in an opset >= 13, or null if the opset does not have the operator.
+/// Returns the types that an operator accepts in an opset >= 13, or null if the opset does not have the operator.
 [[nodiscard]] const SchemaTypes* find_schema_types(std::string_view op_type, std::int64_t opset);
 
 }  // namespace graft::onnx

@@ -22,10 +22,10 @@ inline constexpr std::size_t highest_rank = 64;
 /// values in the main graph whose type or rank is still unknown.
 std::size_t infer_shapes(Model& model);
 
-/// Infers types and shapes as above, after replacing the declared shape of each input in `input_shapes`, and returns
-/// the number of values whose type or rank is unknown. The shapes, but not the types, that the file declares for
-/// outputs of nodes are removed first. Throws Error for a name that is not an input, and for a shape that contradicts
-/// the declared one.
+/// Infers types and shapes as infer_shapes(model) does, after replacing the declared shape of each input in
+/// `input_shapes`, and returns the number of values whose type or rank is unknown. The shapes, but not the types, that
+/// the file declares for outputs of nodes are removed first. Throws Error for a name that is not an input, and for a
+/// shape that contradicts the declared one.
 std::size_t infer_shapes(Model& model, const std::map<std::string, Shape, std::less<>>& input_shapes);
 
 }  // namespace graft::onnx

@@ -13,8 +13,9 @@ namespace graft::rules {
 
 /// A file of rules, converted to passes for ConvertOptions::extra_passes and shapes for the readers.
 struct RulePasses {
-  /// The passes that apply the rules, one per stage. Each runs once, even if ConvertOptions::only or without excludes
-  /// it. For a rule that was not applied, RewriteReport::rules contains the reason.
+  /// The passes that apply the rules: one for the rules on inputs and outputs, one for replacements before Graft's
+  /// fusions, and one for replacements after them. Each runs once, even if ConvertOptions::only or
+  /// ConvertOptions::without excludes it. For a rule that was not applied, RewriteReport::rules contains the reason.
   std::vector<passes::Pass> passes;
   /// The shapes that rules `shape` set for exactly named inputs, for readers that need the input shapes.
   std::map<std::string, Shape, std::less<>> input_shapes;

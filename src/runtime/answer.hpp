@@ -28,7 +28,7 @@ class HasAnswer {
   virtual ~HasAnswer() = default;
 
   /// Returns the engine that runs the model. The choice exists as soon as the model is compiled. It may change during a
-  /// run, when an engine turns out to contradict itself.
+  /// run: if repeated runs of an engine return different results, another engine runs the model.
   [[nodiscard]] virtual Answer answer() const = 0;
 };
 

@@ -91,7 +91,7 @@ class Engine {
   [[nodiscard]] virtual const Engine* checked() const { return nullptr; }
   /// Returns this engine without checks by a second engine.
   [[nodiscard]] virtual const Engine& unchecked() const { return *this; }
-  /// Returns another engine that confirms the measurements of this one, or null.
+  /// Returns a second engine with which a result of this engine can be confirmed, or null if no such engine exists.
   [[nodiscard]] virtual const Engine* second() const { return nullptr; }
 
   /// Compiles a model. Throws Error naming the node that the engine refuses, with the engine's message.

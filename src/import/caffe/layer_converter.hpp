@@ -16,7 +16,9 @@ namespace graft::caffe {
 
 class LayerConverter : public NodeBuilder {
  public:
-  /// Creates the converter of `layer`. `pieces` contains the large blobs of the weights file; see onnx/wire.hpp.
+  /// Creates the converter of `layer`, which adds nodes to `graph`. `pieces` contains the large blobs of the weights
+  /// file; see onnx/wire.hpp. All layers of a network share `contents`, the elements of small tensors that inference
+  /// knows, and `budget`.
   LayerConverter(LayerParameter& layer, const onnx::Pieces& pieces, onnx::Graph& graph, onnx::ContentsMap& contents,
                  ConstantBudget& budget, std::vector<onnx::Value*> inputs)
       : NodeBuilder(graph, contents, budget, layer.name(), layer.type()),

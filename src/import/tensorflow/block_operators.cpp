@@ -109,7 +109,8 @@ Ints block_order(std::size_t spatial, std::size_t rank) {
   return order;
 }
 
-/// Returns the input `pads` of ONNX's Pad: the paddings at the begins of all axes, and those at the ends.
+/// Returns the input `pads` of ONNX's Pad: the paddings before all `rank` axes, and those after them. Axes without
+/// blocks are not padded.
 onnx::Value* onnx_pads(NodeConverter& node, const Blocks& blocks, std::size_t rank) {
   const std::size_t spatial = blocks.spatial();
   if (blocks.open != nullptr) {

@@ -11,8 +11,8 @@
 namespace graft::tensorflow {
 namespace {
 
-/// The results of a step, in the order of TensorFlow's outputs: the gates after their activations, the cell's state,
-/// its hyperbolic tangent and the output.
+/// The results of one time step of an LSTM, in the order of TensorFlow's outputs: the gates after their activations,
+/// the cell's state, its hyperbolic tangent and the output.
 enum Part : std::size_t { input_gate, cell, forget_gate, output_gate, candidate, squashed_cell, output, part_count };
 
 using Parts = std::array<onnx::Value*, part_count>;

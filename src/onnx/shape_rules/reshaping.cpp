@@ -120,7 +120,8 @@ void unsqueeze(NodeTypes& t) {
   t.set_shape(0, std::move(result));
 }
 
-/// Sets the elements of a transposed matrix.
+/// Sets the elements of the output of a Transpose as known to inference, if the input is a matrix whose elements are
+/// known.
 void transpose_contents(NodeTypes& t) {
   const auto contents = t.contents(0);
   const Shape& x = *t.shape(0);

@@ -179,8 +179,8 @@ bool takes_input(onnx::ElementType type) {
   return to_openvino(type) != ov::element::dynamic && type != onnx::ElementType::string;
 }
 
-/// Returns, for each declared input, the index of its parameter in OpenVINO's model, or nothing for an input that no
-/// node reads, because `prepared` contains only the inputs that nodes read.
+/// Returns the index of each declared input among the parameters of OpenVINO's model. It is empty for an input that no
+/// node reads, because `prepared`, the model from which `read` was created, has no such inputs.
 std::vector<std::optional<std::size_t>> places_of(const std::vector<DeclaredInputs::Input>& inputs,
                                                   const onnx::Graph& prepared, const ov::Model& read) {
   const auto& parameters = read.get_parameters();

@@ -54,8 +54,8 @@ class BodyWriter {
     body_.append(bytes, sizeof(value));
   }
 
-  /// Appends the length, the padding and the bytes. `elsewhere` is the number of earlier bytes of the message that are
-  /// not stored in this body.
+  /// Appends the length of `value`, zeros up to the next multiple of element_alignment, and the bytes of `value`.
+  /// `elsewhere` is the number of earlier bytes of the message that are not stored in this body.
   void bytes(std::string_view value, std::size_t elsewhere = 0) {
     number(value.size());
     align(elsewhere);
