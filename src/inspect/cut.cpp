@@ -117,8 +117,9 @@ std::optional<double> total_bytes(const std::vector<const onnx::Value*>& values)
   return sum;
 }
 
-/// Adds to `host` the nodes before it that only move data, beginning with the last one, as long as this reduces the
-/// total size of the values that TensorRT hands to the host.
+/// Adds nodes to `host`, the nodes that the host runs on the results of TensorRT. The added nodes only move data. They
+/// are added from the last one on, as long as this reduces the total size of the values that TensorRT hands to the
+/// host.
 void move_to_host(const Order& order, Nodes& host) {
   std::optional<double> bytes = total_bytes(handed_over(order, host));
   for (auto node = order.nodes.rbegin(); bytes && node != order.nodes.rend(); ++node) {

@@ -42,9 +42,9 @@ struct NoTensorRT {
 };
 
 /// Starts a process that loads TensorRT, for `probe_verdicts`, and returns without waiting for it. `should_stop` is
-/// polled: if it returns true, the process is stopped. If no TensorRT is found, throws NoTensorRT in an automatic probe
-/// and Error (missing_tool) in any other; also throws Error (missing_tool) if the TensorRT that the user named is
-/// missing.
+/// polled: if it returns true, the process is stopped. If no TensorRT is found, throws NoTensorRT if
+/// ProbeOptions::is_automatic is set, otherwise Error (missing_tool). Also throws Error (missing_tool) if the TensorRT
+/// that the user named is missing.
 [[nodiscard]] std::unique_ptr<DriverTrials> start_tensorrt(const ProbeOptions& options,
                                                            std::function<bool()> should_stop);
 

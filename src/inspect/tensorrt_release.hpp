@@ -23,8 +23,8 @@ struct Release {
   friend bool operator==(const Release&, const Release&) = default;
 };
 
-/// Returns the newest release of TensorRT-RTX that Graft knows. The operators that it runs were measured. It is the
-/// default release for all rules.
+/// Returns the newest release of TensorRT-RTX that Graft knows, for which measurements showed which operators it runs.
+/// It is the default release for all rules.
 [[nodiscard]] Release newest_measured_release();
 
 /// Returns the release with a name such as "rtx-1.5" or "tensorrt-10.13", or nothing if Graft does not know which

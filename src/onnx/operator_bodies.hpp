@@ -12,8 +12,8 @@ namespace graft::onnx {
 inline constexpr int usual_rank = 4;
 
 /// Returns the text of every function that the operator may have in a model, by the function's name. There is one for
-/// each combination of the values of attributes that have a list of choices, the types of the inputs, and the number of
-/// inputs (at most two variadic ones). Other attributes have their defaults.
+/// each combination of the values of attributes with few values, the types of the inputs, and the number of inputs (at
+/// most two variadic ones). Other attributes have their defaults.
 [[nodiscard]] std::map<std::string, std::string> function_bodies(const OperatorType& type);
 
 /// Throws Error if the function body or the native form (see make_native_form()) of an operator cannot be parsed, or is

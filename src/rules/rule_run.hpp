@@ -28,7 +28,8 @@ struct RuleRun {
 [[nodiscard]] std::string request_text(const Rule& rule);
 
 /// Counts a match to which the rule was applied, and adds to the report that `subject` became `replacement`. Meant for
-/// changes that leave all nodes as they are and need no proof, such as a new name or a new input shape.
+/// changes after which the remaining nodes are the same, such as a new name or a new input shape, so that no proof is
+/// needed.
 void record_change(RuleRun& run, Rewriter::Subject subject, std::string replacement);
 /// Counts a match to which the rule was not applied, and adds `note`, the reason, to the outcome.
 void record_miss(RuleRun& run, std::string note);

@@ -29,8 +29,8 @@ struct Lstm {
   bool is_forget_second = false;
   onnx::ElementType type = onnx::ElementType::f32;
 
-  /// Returns the index of the forget gate among the four gates whose columns the weights concatenate; candidate_at()
-  /// returns that of the candidate.
+  /// Returns the index of the forget gate among the four gates, whose columns are concatenated in the weights.
+  /// candidate_at() returns the index of the candidate.
   [[nodiscard]] std::int64_t forget_at() const { return is_forget_second ? 1 : 2; }
   [[nodiscard]] std::int64_t candidate_at() const { return is_forget_second ? 2 : 1; }
 };

@@ -254,7 +254,7 @@ struct Extent {
   std::int64_t extra = 0;  ///< Elements that are added at the end.
   /// Whether the result is cut to its size when the network runs, because its size is dynamic.
   bool is_cut = false;
-  /// Whether some of the elements to cut off are at the begin, a number that depends on the dynamic size.
+  /// Whether elements are also cut off at the begin. Their number depends on the dynamic size.
   bool is_shifted = false;
 };
 

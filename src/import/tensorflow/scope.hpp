@@ -75,8 +75,8 @@ struct BranchPlan {
 /// and whether Graft reads them) and then converted. The body of a loop may be converted more than once.
 class Scope {
  public:
-  /// Creates a scope that computes the tensors `results`. `arguments` maps each tensor whose value convert() receives
-  /// to its index there; `depth` is the number of enclosing scopes.
+  /// Creates a scope that computes the tensors `results`. `arguments` maps each tensor whose value the caller of
+  /// convert() supplies to its index in convert()'s `arguments`; `depth` is the number of enclosing scopes.
   Scope(Reading& reading, std::shared_ptr<const NodeSet> nodes, std::map<TensorName, std::size_t> arguments,
         std::vector<TensorName> results, int depth);
 
