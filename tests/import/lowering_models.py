@@ -539,6 +539,66 @@ def vector_times_matrices(rng):
     return sample("MatMul", arguments, [TYPES[matrices.dtype]], limit)
 
 
+def loss_arguments(rng, x):
+    """Returns the arguments of a loss of the scores or probabilities `x`, N,C,d1..dk, and its attributes. Some targets are
+    ignore_index, which is no class in half of the cases."""
+    classes = x.shape[1]
+    targets = rng.integers(0, classes, (x.shape[0], *x.shape[2:])).astype(pick(rng, np.int32, np.int64))
+    attributes = {"reduction": pick(rng, "none", "sum", "mean")}
+    if rng.integers(3):
+        attributes["ignore_index"] = int(pick(rng, -1, 100, 0, 1))
+        targets[rng.random(targets.shape) < 0.3] = attributes["ignore_index"]
+    weights = [rng.uniform(0.1, 2, classes).astype(x.dtype)] if rng.integers(2) else []
+    return [("open", x), ("open", targets), *weights], attributes
+
+
+def softmax_loss(rng):
+    sizes = rng.integers(2, 5, rng.integers(0, 3))
+    x = 3 * real(rng, 3, int(rng.integers(2, 7)), *sizes)
+    arguments, attributes = loss_arguments(rng, x)
+    return sample(
+        "SoftmaxCrossEntropyLoss", arguments, pick(rng, [FLOAT], [FLOAT, FLOAT]), limit=16 * F32, **attributes
+    )
+
+
+def likelihood_loss(rng):
+    sizes = rng.integers(2, 5, rng.integers(0, 4))
+    x = -rng.uniform(0, 5, (3, int(rng.integers(2, 7)), *sizes)).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = -np.inf  # The logarithm of the probability 0.
+    arguments, attributes = loss_arguments(rng, x)
+    attributes["reduction"] = "none"
+    return sample("NegativeLogLikelihoodLoss", arguments, [FLOAT], limit=16 * F32, **attributes)
+
+
+def tensor_scatter(rng):
+    mode = pick(rng, "linear", "circular")
+    rank = 3 if mode == "linear" else int(rng.integers(2, 5))
+    axis = int(rng.integers(1, rank))
+    shape = [int(size) for size in rng.integers(2, 6, rank)]
+    added = int(rng.integers(1, shape[axis] + 1))
+    update = [*shape[:axis], added, *shape[axis + 1 :]]
+    last = shape[axis] if mode == "circular" else shape[axis] - added + 1
+    first = rng.integers(0, last, shape[0])
+    arguments = [real(rng, *shape), real(rng, *update), *pick(rng, [], [first], [constant(first)])]
+    return sample("TensorScatter", arguments, [FLOAT], opset=24, mode=mode, axis=pick(rng, axis, axis - rank))
+
+
+def resize_with_one_scale(rng):
+    """Returns a Resize to the nearest elements with a policy by which the sizes are limits of one common scale."""
+    x = real(rng, 1, 2, *rng.integers(4, 12, 2))
+    x[rng.random(x.shape) < 0.1] = np.inf
+    return sample(
+        "Resize",
+        [x, None, None, constant(rng.integers(3, 16, 2))],
+        [FLOAT],
+        mode="nearest",
+        axes=[2, 3],
+        keep_aspect_ratio_policy=pick(rng, "not_larger", "not_smaller"),
+        coordinate_transformation_mode=pick(rng, "half_pixel", "asymmetric"),
+        nearest_mode=pick(rng, "round_prefer_floor", "floor"),
+    )
+
+
 LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, pool_that_rounds_up, dilated_lp_pool,
     lp_pool_of_high_powers,
@@ -547,7 +607,7 @@ LOWERED = {f.__name__: f for f in (
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
     non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, boolean_blocks, coupled_gates,
-    einsum_capitals, vector_times_matrices,
+    einsum_capitals, vector_times_matrices, softmax_loss, likelihood_loss, tensor_scatter, resize_with_one_scale,
 )}  # fmt: skip
 
 
@@ -651,6 +711,10 @@ def near_misses():
     long_sum = np.full((2, 80, 3, 3), 255, np.uint8)
     recurrent = [real(rng, 4, 1, 3), constant(real(rng, 1, 2, 3), np.float32), constant(real(rng, 1, 2, 2), np.float32)]
     return {
+        "tensor_scatter_that_tensorrt_has": (
+            sample("TensorScatter", [real(rng, 2, 3, 5, 4), real(rng, 2, 3, 2, 4)], [FLOAT], opset=24),
+            "",
+        ),
         "recurrent_with_time_first": (sample("RNN", recurrent, [FLOAT], hidden_size=2, layout=0), ""),
         "top_k_at_the_limit": (sample("TopK", [real(rng, 5000), constant([3840])], [FLOAT, INT64]), ""),
         "top_k_of_an_input": (sample("TopK", [real(rng, 5000), np.array([4000])], [FLOAT, INT64]), ""),

@@ -267,6 +267,8 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_deform_conv(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scatter_nd(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scatter_elements(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_tensor_scatter(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_classification_loss(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_dynamic_quantize(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_matmul_integer(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_conv_integer(Site& site);

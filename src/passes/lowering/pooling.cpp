@@ -267,7 +267,7 @@ std::optional<Replacement> lower_dilated_pool(Site& site) {
   if (site.is_used(1)) return std::nullopt;  // lower_max_pool reads the dilations
   const auto windows = pool_windows(site);
   if (!windows) return std::nullopt;
-  constexpr std::int64_t most_places = 64;
+  constexpr std::int64_t most_places = 128;
   const std::int64_t places = places_of(*windows);
   if (places > most_places)
     return site.no(fmt::format("its windows have {} positions; at most {} are supported", places, most_places));

@@ -1,7 +1,8 @@
 // Resize in forms that TensorRT does not have (antialias, tf_crop_and_resize, half_pixel_symmetric,
 // keep_aspect_ratio_policy): for fixed sizes each axis is a product with a matrix.
 //
-//   Resize<antialias=1>(x)   becomes   MatMul(MatMul(rows, x), columns)
+//   Resize<antialias=1>(x)      becomes   MatMul(MatMul(rows, x), columns)
+//   Resize<mode=nearest>(x)     becomes   Gather(Gather(x, rows), columns)
 //
 // A row of the matrix holds the weights of all elements of the input in one element of the output: with antialias the
 // kernel is as much wider as the image gets smaller. Beyond its ends the input repeats its last number, or, with
@@ -125,7 +126,10 @@ class ResizeWriter {
         result_.line(fmt::format("{} = {}", x, text));
       }
     }
-    result_.summary = fmt::format("{} MatMul with matrices of weights", changed_);
+    result_.summary = how_.mode == "nearest" ? fmt::format("{} Gather of the nearest elements", changed_)
+                                             : fmt::format("{} MatMul with matrices of weights", changed_);
+    // The CPU engine ignores the policy in mode nearest.
+    result_.is_proven_by_onnxruntime = how_.mode == "nearest" && keeps_aspect_ratio(site_.node());
     return std::move(result_);
   }
 
@@ -149,8 +153,23 @@ class ResizeWriter {
         is_outside_[i].push_back(source < 0 || source > static_cast<double>(axis.from - 1));
       }
     }
-    add_product(i);
+    if (how_.mode == "nearest") {
+      add_selection(i);
+    } else {
+      add_product(i);
+    }
     return true;
+  }
+
+  /// Appends the Gather that selects the nearest elements of axis `i`.
+  void add_selection(std::size_t i) {
+    const AxisScale& axis = scales_[i];
+    const std::vector<double> matrix = onnx::resize_matrix(axis, how_);  // A row has one 1.
+    std::vector<std::int64_t> nearest;
+    for (auto row = matrix.begin(); row != matrix.end(); row += axis.from) {
+      nearest.push_back(std::find(row, row + axis.from, 1.0) - row);
+    }
+    steps_.push_back(fmt::format("Gather<axis={}>(@, {})", i, result_.ints(fmt::format("nearest{}", i), nearest)));
   }
 
   /// Appends the MatMul for axis `i`: by the transposed matrix from the right for the last axis, by the matrix from the
@@ -222,9 +241,6 @@ std::optional<Replacement> lower_resize(Site& site) {
   const Interpolation how = onnx::interpolation_of(site.node());
   const bool is_refused_otherwise = keeps_aspect_ratio(site.node()) || has_refused_coordinates(site.node());
   if (!how.antialias && !is_refused_otherwise) return std::nullopt;  // antialias with mode nearest
-  if (keeps_aspect_ratio(site.node()) && how.mode == "nearest") {
-    return site.no("the CPU engine ignores keep_aspect_ratio_policy, so the rewrite cannot be proven");
-  }
   const Shape* shape = site.shape(0);
   if (shape == nullptr || !site.is_real(0))
     return site.no("its input must have a known rank and the type f32, f16 or bf16");

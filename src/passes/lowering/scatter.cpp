@@ -2,14 +2,16 @@
 //
 //   before                                    after
 //   y = ScatterND<reduction="add">(x, i, u)   a = Add(GatherND(x, i), u); y = ScatterND(x, i, a)
+//   y = TensorScatter(cache, u, first)        y = Where(is_kept, cache, GatherElements(u, position - first))
 //
-// That is exact if no index occurs twice. If constant indices occur more than once, the updates are applied in turns:
-// the first of each place, then the second, and so on. Indices that are not constant are compared with all places, see
-// scatter_matches.cpp.
+// The first is exact if no index occurs twice. If constant indices occur more than once, the updates are applied in
+// turns: the first of each place, then the second, and so on. Indices that are not constant are compared with all
+// places, see scatter_matches.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "passes/lowering/refused_forms.hpp"
 #include "passes/lowering/scatter_matches.hpp"
@@ -186,6 +188,53 @@ std::optional<Replacement> lower_scatter_elements(Site& site) {
   }
   result.line(fmt::format("y0 = Reshape({}, {})", x, shape));
   result.summary = fmt::format("{} times Gather, {} and ScatterElements", turns.size(), compute);
+  return result;
+}
+
+std::optional<Replacement> lower_tensor_scatter(Site& site) {
+  const Shape* cache = site.shape(0);
+  if (cache == nullptr) return site.no("the rank of its cache is unknown");
+  const auto rank = static_cast<std::int64_t>(cache->size());
+  std::int64_t axis = site.node().int_or("axis", -2);
+  axis += axis < 0 ? rank : 0;
+  if (axis < 1 || axis >= rank) return site.no("its axis is out of range for the rank of its cache");
+  const std::string mode = site.node().string_or("mode", "linear");
+  if (mode != "linear" && mode != "circular") return site.no(fmt::format("its mode is '{}'", mode));
+  if (mode == "linear" && rank == 4) return std::nullopt;  // TensorRT has this form.
+  const auto length = site.size(0, axis);
+  const auto added = site.size(1, axis);
+  if (!length || !added) return site.no_size("the length of its cache or of its update is dynamic");
+  if (*added < 1 || *added > *length) return site.no("its update is empty or longer than its cache");
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(*length));
+  std::iota(positions.begin(), positions.end(), 0);
+  std::vector<std::int64_t> aligned(static_cast<std::size_t>(rank), 1);  // the positions, beside the axes of the cache
+  aligned[static_cast<std::size_t>(axis)] = *length;
+
+  Replacement result;
+  std::string offset = result.constant("positions", ints_tensor(aligned, positions));
+  if (site.has_input(2)) {
+    std::vector<std::int64_t> beside(static_cast<std::size_t>(rank), 1);
+    beside[0] = -1;
+    result.line("first = Cast<to=int64>(x2)");
+    result.line(fmt::format("begin = Reshape(first, {})", result.ints("of_batch", beside)));
+    result.line(fmt::format("distance = Sub({}, begin)", offset));
+    offset = "distance";
+    if (mode == "circular") {
+      result.line(fmt::format("around = Mod(distance, {})", result.integer("length", *length)));
+      offset = "around";
+    }
+  }
+  // An element of the cache is replaced by the element of the update at its distance from the first replaced one.
+  result.integer("zero", 0);
+  result.line(fmt::format("is_before = Less({}, zero)", offset));
+  result.line(fmt::format("is_behind = GreaterOrEqual({}, {})", offset, result.integer("added", *added)));
+  result.line("is_kept = Or(is_before, is_behind)");
+  result.line(fmt::format("place = Where(is_kept, zero, {})", offset));
+  result.line("shape = Shape(x0)");
+  result.line("index = Expand(place, shape)");
+  result.line(fmt::format("written = GatherElements<axis={}>(x1, index)", axis));
+  result.line("y0 = Where(is_kept, x0, written)");
+  result.summary = "GatherElements of the update, and Where";
   return result;
 }
 

@@ -833,8 +833,8 @@ def test_what_is_wrong_with_a_plugin_in_a_branch_and_in_a_function(
 def test_open_sizes_reach_the_parts(tmp_path: pathlib.Path) -> None:
     """After a layer that halves a size, the part has half of the size in --shapes."""
     pool = ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]})
-    # `graft convert` lowers windows of at most 64 positions.
-    dilated = ("MaxPool", {"kernel_shape": [9, 9], "dilations": [2, 2], "pads": [8] * 4})
+    # `graft convert` lowers windows of at most 128 positions.
+    dilated = ("MaxPool", {"kernel_shape": [12, 12], "dilations": [2, 2], "pads": [11] * 4})
     model = chain(tmp_path / "m.onnx", [pool, RELU, dilated, RELU], ("n", 3, "h", "w"))
     missing = graft("inspect", model, "--truth", "builder", code=2)
     assert "x is nx3xhxw" in missing.err
