@@ -29,7 +29,7 @@ NOT_REPLACED = "graft convert does not replace the node with layers that TensorR
 OWN_OPERATOR = "no operator of Graft replaces the node"
 
 TEXT = """<!-- Written by tools/ledger.py; do not edit. -->
-# What TensorRT builds of each operator, before and after Graft
+# Ledger: what TensorRT builds of each operator, before and after Graft
 
 Each model was given to TensorRT-RTX {tensorrt} three times, on a machine without a GPU: as it is, after `graft convert`,
 and, if it then has a node for which Graft has a plugin, to `graft build`. The page [Lowerings](ops/lowerings.md) says
