@@ -61,7 +61,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Work:
-    """The version of Graft, the settings, and the libraries of operators to load, which all parts have in common."""
+    """The settings of a call of quantize, verify or auto in this module, which every worker process receives."""
 
     version: str
     settings: dict[str, Any]

@@ -182,8 +182,8 @@ void refuse_rest(const onnx::Model& model, const report::RewriteReport& report) 
   });
 }
 
-/// Returns a model that is quantized already with the nodes that TensorRT refuses replaced, as `convert` does. Adds
-/// notes on this. Throws Error if such a node cannot be replaced.
+/// Replaces the quantized nodes of `given` that TensorRT refuses, as `convert` does, and adds notes on this to `notes`.
+/// Returns `given` itself if it has no quantized nodes. Throws Error if such a node cannot be replaced.
 Model replace_refused(const Model& given, Work& work, std::vector<std::string>& notes) {
   onnx::Model model = model_of(given).clone();
   onnx::infer_shapes(model);

@@ -56,8 +56,8 @@ class Dim {
   /// Returns the dimension as messages show it: "8", "batch", "(height * 2)".
   [[nodiscard]] std::string to_string() const;
 
-  /// Returns the value of the dimension if `value_of` returns the value of each symbol, otherwise nothing. A data size
-  /// has no value.
+  /// Returns the value of the dimension if `value_of` returns the value of each symbol in it, otherwise nothing. Also
+  /// returns nothing for Kind::data_size, because the kernel computes that size from the data.
   [[nodiscard]] std::optional<std::int64_t> evaluate(
       const std::function<std::optional<std::int64_t>(const std::string&)>& value_of) const;
 
@@ -67,7 +67,8 @@ class Dim {
 
   [[nodiscard]] static Dim make(Kind kind, const Dim& left, const Dim& right);
 
-  /// Returns the value of a constant or the constant upper bound of a data size; otherwise nothing.
+  /// Returns the value of a constant. For Kind::data_size, returns the largest possible size if that is a constant.
+  /// Returns nothing for any other dimension.
   [[nodiscard]] std::optional<std::int64_t> largest() const;
 
  private:

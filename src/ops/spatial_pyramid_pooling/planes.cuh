@@ -19,8 +19,8 @@ namespace detail {
 struct PlanesPolicy {
   static constexpr int most_threads = 256;
   static constexpr int rows_in_flight = 4;  ///< The number of loads that a thread issues before it uses the first one.
-  /// The number of threads of all blocks on a multiprocessor above which smaller blocks are used: while a small block
-  /// computes, other blocks load.
+  /// The least number of threads that a multiprocessor should have in all of its blocks. If one block per plane gives
+  /// more threads than this, blocks become smaller, so that some blocks load while others compute.
   static constexpr std::int64_t enough_threads = 1024;
   static constexpr int least_threads = 64;
   /// The maximum number of bytes of the short planes that a block stages in shared memory.

@@ -58,9 +58,9 @@ class Writer {
     return late;
   }
 
-  /// Returns a 1-D tensor with the same sizes, in which read_late() is applied to each size that is computed from data.
-  /// Sizes that follow from shapes remain, so that TensorRT still knows them. If `lowest` is set, each size from data
-  /// is replaced by `lowest` if it is smaller.
+  /// Returns a copy of the 1-D tensor `size`. Each size in it that is computed from data, and not from shapes, passes
+  /// through the nodes of read_late(). TensorRT still knows the other sizes at build time. If `lowest` is set, a size
+  /// that is computed from data and smaller than `lowest` becomes `lowest`.
   Value* read_parts_late(Value& size, std::optional<std::int64_t> lowest) {
     if (!is_from_data(&size)) return &size;
     const Node* concat = size.producer;

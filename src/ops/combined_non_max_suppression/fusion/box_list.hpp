@@ -31,7 +31,8 @@ class BoxList {
  public:
   void add(const onnx::Value& value, const BoxRows& rows) { rows_.insert_or_assign(&value, rows); }
 
-  /// Returns how a tensor depends on the list, or null if it is no tensor of the list.
+  /// Returns which axis of a tensor has one element for each box of the list, and whether its elements are numbers of
+  /// boxes. Returns null if the tensor has no such axis.
   [[nodiscard]] const BoxRows* rows(const onnx::Value* value) const {
     const auto found = rows_.find(value);
     return found == rows_.end() ? nullptr : &found->second;
