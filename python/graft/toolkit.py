@@ -252,6 +252,8 @@ def verify(
     *,
     data: Data | None = None,
     recipe: Path | None = None,
+    labels: Path | None = None,
+    judge_outputs: str | Sequence[str] = (),
     samples: int = 0,
     seeds: int = 0,
     shapes: Shapes | None = None,
@@ -274,6 +276,10 @@ def verify(
         such files as `--data` names them, ["image=x.npy"]; or an iterable of samples. Arrays are converted to the types
         of the inputs, and result.data_notes lists the conversions (docs/guide/data.md). None: synthetic inputs.
     recipe: a YAML file that describes how images are prepared (docs/guide/data.md).
+    labels: the classes of the images of a folder: "folders", where the name of the folder of each image is its class, or
+        a text or CSV file with a line NAME,CLASS for each image. result.accuracy is then the accuracy of both models.
+    judge_outputs: names of the outputs with the scores of a classifier, for the accuracy and the top-1 agreement. Empty:
+        see graft.quantize.
     samples: maximum number of files of a folder, evenly spread over it, or of samples of an iterable; 0: all.
     seeds: number of runs with synthetic inputs; 0: 3 runs.
     shapes: shapes of synthetic inputs, without a dynamic dimension.
@@ -344,6 +350,7 @@ def quantize(
     typed_io: bool = False,
     limit_db: float | None = None,
     recipe: Path | None = None,
+    labels: Path | None = None,
     samples: int = 0,
     calibration: Literal["percentile", "entropy", "minmax", "mse"] | None = None,
     percentile: float | None = None,
@@ -353,6 +360,7 @@ def quantize(
     rest: Literal["f16", "fp16", "bf16"] | None = None,
     metric: Callable[[Model], float] | None = None,
     max_drop: float | None = None,
+    judge_outputs: str | Sequence[str] = (),
     judged: int | None = None,
     engine: CpuEngine = "auto",
     progress: Progress | bool | None = None,
@@ -384,10 +392,15 @@ def quantize(
     improve: changes of weights and biases that reduce the quantization error: `equalize` (cross-layer equalization),
         `smooth` (SmoothQuant), `round` (AdaRound; int8 only), `bias` (bias correction).
     rest: the type of nodes that are not int8 or f8, where the limits are still met; None: f32.
+    labels: the classes of the images of a folder, see graft.verify. The metric is then the accuracy, in percent of the
+        samples that are judged.
     metric: returns the quality of a graft.Model; more is better. Called in this thread, once for the f32 network and
         once per candidate; an exception of the metric ends the work and is raised by this call. None: top-1 agreement
-        with f32, in per cent of the outputs' rows.
+        with f32, in per cent of the rows of `judge_outputs`.
     max_drop: maximum decrease of the metric, in its own unit. The layers that lose most stay in f32 until it is met.
+    judge_outputs: names of the outputs with the scores of a classifier, whose top-1 agreement or accuracy is the metric. Empty: the
+        outputs next to a Softmax or ArgMax or with "logit" or "prob" in their names; without these, the outputs [batch,
+        classes] of last layers.
     judged: maximum number of samples for which outputs are compared; None: 64.
 
     engine: the CPU engine that runs the model: `auto` measures in openvino, and checks the result as graft.verify does;
@@ -800,8 +813,8 @@ def _listed(words: str | Sequence[str]) -> list[str]:
 
 # How the arguments of these names are handed to the extension; all other arguments are handed over as they are.
 _CONVERSIONS: dict[str, Callable[[Any], object]] = {
-    **dict.fromkeys(("keep", "only", "without", "targets", "improve"), _listed),
-    **dict.fromkeys(("folder", "rules", "reduce", "recipe", "cache", "state", "timing_cache"), _path),
+    **dict.fromkeys(("keep", "only", "without", "targets", "improve", "judge_outputs"), _listed),
+    **dict.fromkeys(("folder", "rules", "reduce", "recipe", "labels", "cache", "state", "timing_cache"), _path),
     **dict.fromkeys(("ranges", "memory"), lambda given: dict(given or {})),
     "plugin_libraries": _paths,
 }

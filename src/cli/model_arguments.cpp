@@ -95,12 +95,31 @@ void add_data(Command& command, const std::string& option, toolkit::DataFiles& d
       ->type_name("FILE");
 }
 
+void add_labels(Command& command, toolkit::DataFiles& data, std::vector<std::string>& judge_outputs,
+                const std::string& group) {
+  Option* labels = command.add_option(
+      "--labels", data.labels,
+      "classes of a folder's images, for the accuracy: folders (the name of the folder of each image) or a text or CSV "
+      "file with a line NAME,CLASS for each image (docs/guide/data.md)");
+  labels->type_name("LABELS");
+  Option* outputs = command.add_option(
+      "--judge-output", judge_outputs,
+      "output with the scores of a classifier, for the accuracy and the top-1 agreement; repeatable (default: outputs "
+      "next to a Softmax or ArgMax or named like logits or prob; without these, the [batch, classes] outputs of last "
+      "layers)");
+  outputs->type_name("NAME");
+  if (group.empty()) return;
+  labels->group(group);
+  outputs->group(group);
+}
+
 std::vector<NamedFile> files_of(const std::string& option, const toolkit::DataFiles& data) {
   std::vector<NamedFile> files;
   for (const std::filesystem::path& file : toolkit::data_paths({.sources = data.sources})) {
     files.push_back({"a file of " + option, file.string()});
   }
   files.push_back({"the recipe", data.recipe.string()});
+  files.push_back({"the file of --labels", data.labels});
   return files;
 }
 

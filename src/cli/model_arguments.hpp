@@ -35,6 +35,12 @@ using TypedShapes = std::map<std::string, std::vector<std::int64_t>, std::less<>
 
 inline constexpr auto data_option = "--data";
 
+/// Adds the options --labels, which sets `data.labels`, and --judge-output, which sets `judge_outputs`, for the
+/// accuracy of a classifier. `group` is the heading of the help text under which they are listed; empty for the usual
+/// one.
+void add_labels(Command& command, toolkit::DataFiles& data, std::vector<std::string>& judge_outputs,
+                const std::string& group = "");
+
 /// Adds two options that set `data`: the one named `option`, for example data_option, for files of arrays or images,
 /// and --recipe for the preparation of images. `purpose`, such as "inputs", begins the help text of the first option.
 void add_data(Command& command, const std::string& option, toolkit::DataFiles& data, const std::string& purpose);

@@ -58,6 +58,7 @@ struct QuantizeArguments {
   std::string rest = "f32";
   std::optional<std::string> metric;
   std::optional<double> max_drop;
+  std::vector<std::string> judge_outputs;
   std::optional<std::int64_t> judged;
   std::string ray;
 };
@@ -100,11 +101,13 @@ void add_int8_options(Command& command, QuantizeArguments& arguments) {
                          "shell command that is run for each candidate model, whose file replaces {} or is "
                          "appended; the last line of its output is a number, and higher is better"),
       "COMMAND");
-  add(command.add_option("--max-drop", arguments.max_drop,
-                         "maximum drop of the metric; without --metric: of the top-1 agreement with f32, in "
-                         "percent; the layers that lose most stay in f32 until it is met"),
+  add(command.add_option(
+          "--max-drop", arguments.max_drop,
+          "maximum drop of the metric; without --metric: of the accuracy with --labels, or else of "
+          "the top-1 agreement with f32, in percent; the layers that lose most stay in f32 until it is met"),
       "NUMBER")
       ->check(at_least(0, "a number of at least 0"));
+  add_labels(command, arguments.data, arguments.judge_outputs, "int8 and f8");
   add(command.add_option("--judged", arguments.judged,
                          "maximum number of samples whose outputs are compared (default: 64)"),
       "NUMBER")
@@ -169,6 +172,7 @@ toolkit::Int8Options int8_options_of(const Console& console, const QuantizeArgum
   options.rest = report::find_precision(arguments.rest);
   if (arguments.metric) options.metric = metric_of(console, *arguments.metric);
   options.max_drop = arguments.max_drop;
+  options.judge_outputs = arguments.judge_outputs;
   options.judged = arguments.judged;
   return options;
 }

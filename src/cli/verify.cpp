@@ -38,6 +38,7 @@ struct VerifyArguments {
   std::vector<std::string> files;
   std::vector<std::string> outputs;
   toolkit::DataFiles data;
+  std::vector<std::string> judge_outputs;
   std::string ray;
   std::vector<std::string> inputs;
   std::vector<std::string> ranges;
@@ -121,6 +122,7 @@ toolkit::VerifyOptions options_of(const VerifyArguments& arguments) {
   options.relative = arguments.relative;
   options.absolute = arguments.absolute;
   options.snr_db = arguments.snr;
+  options.judge_outputs = arguments.judge_outputs;
   options.own_kernels = arguments.kernels == "own";
   if (arguments.data.empty()) options.seeds = arguments.seeds;
   options.engine = engine_of(arguments.engine);
@@ -210,6 +212,12 @@ Exit verify(const Console& console, const VerifyArguments& arguments) {
         "--ray: only outputs are compared on other machines, and --layers, --reduce and --emulate compare all "
         "tensors\nRemove --ray, or these options");
   }
+  if (layers && !arguments.data.labels.empty()) {
+    throw Error(
+        "--labels: the accuracy is measured where only outputs are compared, and --layers, --reduce and --emulate "
+        "compare "
+        "all tensors\nRemove --labels, or these options");
+  }
   return layers ? verify_layers(console, arguments, models, std::move(options))
                 : verify_outputs(console, arguments, models, std::move(options));
 }
@@ -238,6 +246,7 @@ void add_verify(Program& program) {
   command->add_option("--samples", arguments->data.samples, "maximum number of files of a folder (default: all)")
       ->type_name("NUMBER")
       ->check(at_least(1, "an integer of at least 1"));
+  add_labels(*command, arguments->data, arguments->judge_outputs);
   command
       ->add_option("--ray", arguments->ray,
                    "run the models on the machines of the Ray cluster at this address, for example auto or "

@@ -67,17 +67,18 @@ double measured(const nb::handle& metric, const toolkit::Model& model) {
 QuantizeReport quantize(const toolkit::Model& model, const std::string& precision, const ArraysIn& data,
                         const std::vector<std::string>& data_files, const toolkit::Shapes& shapes,
                         const std::vector<std::string>& keep, const std::vector<std::string>& only, bool typed_io,
-                        std::optional<double> limit_db, const std::filesystem::path& recipe, std::int64_t samples,
-                        const std::optional<std::string>& calibration, std::optional<double> percentile,
-                        const std::filesystem::path& cache, const std::filesystem::path& state,
-                        const std::vector<std::string>& improve, const std::optional<std::string>& rest,
-                        const nb::object& metric, std::optional<double> max_drop, std::optional<std::int64_t> judged,
-                        const std::string& engine, const nb::object& parts, const nb::object& progress,
-                        const std::optional<toolkit::CancelToken>& cancel) {
+                        std::optional<double> limit_db, const std::filesystem::path& recipe, const std::string& labels,
+                        std::int64_t samples, const std::optional<std::string>& calibration,
+                        std::optional<double> percentile, const std::filesystem::path& cache,
+                        const std::filesystem::path& state, const std::vector<std::string>& improve,
+                        const std::optional<std::string>& rest, const nb::object& metric,
+                        std::optional<double> max_drop, const std::vector<std::string>& judge_outputs,
+                        std::optional<std::int64_t> judged, const std::string& engine, const nb::object& parts,
+                        const nb::object& progress, const std::optional<toolkit::CancelToken>& cancel) {
   QuantizeOptions options{.precision = precision_of("precision", precision),
                           .data = {},
                           .data_views = views_of(data),
-                          .data_files = {.sources = data_files, .recipe = recipe},
+                          .data_files = {.sources = data_files, .recipe = recipe, .labels = labels},
                           .shapes = shapes,
                           .keep = keep,
                           .only = only,
@@ -92,6 +93,7 @@ QuantizeReport quantize(const toolkit::Model& model, const std::string& precisio
                                    .rest = {},
                                    .metric = {},
                                    .max_drop = max_drop,
+                                   .judge_outputs = judge_outputs,
                                    .judged = judged},
                           .engine = cpu_engine_of(engine),
                           .watch = {}};
@@ -165,10 +167,10 @@ void add_quantization(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("quantize", quantize, "model"_a, nb::kw_only(), "precision"_a, "data"_a, "data_files"_a, "shapes"_a,
-             "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "samples"_a, "calibration"_a,
-             "percentile"_a.none(), "cache"_a, "state"_a, "improve"_a, "rest"_a.none(), "metric"_a.none(),
-             "max_drop"_a.none(), "judged"_a.none(), "engine"_a, "parts"_a.none(), "progress"_a.none(),
-             "cancel"_a.none());
+             "keep"_a, "only"_a, "typed_io"_a, "limit_db"_a.none(), "recipe"_a, "labels"_a, "samples"_a,
+             "calibration"_a, "percentile"_a.none(), "cache"_a, "state"_a, "improve"_a, "rest"_a.none(),
+             "metric"_a.none(), "max_drop"_a.none(), "judge_outputs"_a, "judged"_a.none(), "engine"_a, "parts"_a.none(),
+             "progress"_a.none(), "cancel"_a.none());
   module.def("calibrate_part", calibrate_part, "model"_a, nb::kw_only(), "tensors"_a, "begin"_a, "end"_a, "precision"_a,
              "data"_a, "data_files"_a, "recipe"_a, "samples"_a, "engine"_a, "threads"_a);
   module.def("write_calibration_cache", toolkit::write_calibration_cache, "model"_a, "file"_a);

@@ -36,12 +36,14 @@ using toolkit::VerifyResult;
 
 VerifyResult verify(const toolkit::Model& reference, const toolkit::Model& candidate, const ArraysIn& data,
                     const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
-                    std::int64_t samples, std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
+                    const std::string& labels, const std::vector<std::string>& judge_outputs, std::int64_t samples,
+                    std::size_t seeds, const toolkit::Shapes& shapes, const PyRanges& ranges,
                     std::optional<double> relative, std::optional<double> absolute, std::optional<double> snr_db,
                     bool own_kernels, const std::string& engine, const nb::object& parts, const nb::object& progress,
                     const std::optional<toolkit::CancelToken>& cancel) {
-  toolkit::VerifyOptions options = verify_options(data, {data_files, recipe, samples}, seeds, shapes, ranges, relative,
-                                                  absolute, snr_db, own_kernels, engine);
+  toolkit::VerifyOptions options = verify_options(data, {data_files, recipe, samples, labels}, seeds, shapes, ranges,
+                                                  relative, absolute, snr_db, own_kernels, engine);
+  options.judge_outputs = judge_outputs;
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& caller) {
     options.watch = watch;
     if (!parts.is_none()) {
@@ -100,14 +102,21 @@ void add_verification(nb::module_& module) {
   nb::class_<OwnDefinition> definition(module, "OwnDefinition",
                                        "An operator of a loaded library that computes nodes of the reference.");
   add_fields(definition);
+  nb::class_<report::LabelAccuracy> accuracy(module, "LabelAccuracy", "The accuracy of a classifier in two models.");
+  add_fields(accuracy);
+  accuracy.def("__repr__", [](const report::LabelAccuracy& counted) {
+    return "<accuracy of '" + counted.output + "': " + std::to_string(counted.reference_correct) + " and " +
+           std::to_string(counted.candidate_correct) + " of " + std::to_string(counted.samples) + ">";
+  });
   nb::class_<VerifyReport> report(module, "VerifyReport", "The comparison of the outputs of two models.");
   add_fields(report);
   nb::class_<VerifyResult, VerifyReport> result(module, "VerifyResult", "The result of graft.verify.");
   add_texts(result, describe);
   add_page(result);
   module.def("verify", verify, "reference"_a, "candidate"_a, nb::kw_only(), "data"_a, "data_files"_a, "recipe"_a,
-             "samples"_a, "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(), "absolute"_a.none(),
-             "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "parts"_a.none(), "progress"_a.none(), "cancel"_a.none());
+             "labels"_a, "judge_outputs"_a, "samples"_a, "seeds"_a, "shapes"_a, "ranges"_a, "relative"_a.none(),
+             "absolute"_a.none(), "snr_db"_a.none(), "own_kernels"_a, "engine"_a, "parts"_a.none(), "progress"_a.none(),
+             "cancel"_a.none());
   module.def("verify_part", verify_part, "reference"_a, "candidate"_a, nb::kw_only(), "begin"_a, "end"_a, "data"_a,
              "data_files"_a, "recipe"_a, "samples"_a, "relative"_a.none(), "absolute"_a.none(), "snr_db"_a.none(),
              "engine"_a, "threads"_a);

@@ -137,11 +137,19 @@ EngineCheck check_kernel_types(const BuildReport& build, const std::optional<Qua
     check.found = build.layers ? build.layers->unknown : "the kernels were not listed";
     return check;
   }
-  std::vector<std::string> counts;
-  for (const auto& [type, count] : build.layers->reads()) {
-    counts.push_back(fmt::format("{} kernel{} {}", count, count == 1 ? " reads" : "s read", type));
-  }
-  check.found = counts.empty() ? "no kernel reads a tensor" : fmt::format("{}", fmt::join(counts, ", "));
+  const auto text_of = [](const report::EngineLayers::Counts& reads, std::string_view kernel) {
+    std::vector<std::string> counts;
+    for (const auto& [type, count] : reads) {
+      counts.push_back(fmt::format("{} {}{} {}", count, kernel, count == 1 ? " reads" : "s read", type));
+    }
+    return fmt::format("{}", fmt::join(counts, ", "));
+  };
+  const std::string products = text_of(build.layers->matrix_reads(), "convolution or matrix multiplication kernel");
+  const std::string all = text_of(build.layers->reads(), "kernel");
+  check.found = all.empty() ? "no kernel reads a tensor"
+                : products.empty()
+                    ? all
+                    : fmt::format("{}; of all {} kernels, {}", products, build.layers->layers.size(), all);
   std::vector<std::string> wider;
   if (quantized && quantized->has_16_bits()) {
     wider = find_wider_kernels(*build.layers, *quantized);

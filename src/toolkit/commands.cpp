@@ -39,7 +39,8 @@ std::string repeated_option(std::string_view option, const std::vector<std::stri
 }
 
 std::string data_options(const DataFiles& files) {
-  return repeated_option("--data", files.sources) + path_option("--recipe", files.recipe);
+  return repeated_option("--data", files.sources) + path_option("--recipe", files.recipe) +
+         path_option("--labels", files.labels);
 }
 
 template <class Number>
@@ -92,7 +93,9 @@ std::string int8_options(const Int8Options& options) {
   }
   if (!improve.empty()) text += fmt::format(" --improve {}", fmt::join(improve, ","));
   if (options.rest) text += fmt::format(" --rest {}", to_string(*options.rest));
-  return text + number_option("--max-drop", options.max_drop) + number_option("--judged", options.judged);
+  text += number_option("--max-drop", options.max_drop);
+  for (const std::string& output : options.judge_outputs) text += " --judge-output " + shell_argument(output);
+  return text + number_option("--judged", options.judged);
 }
 
 }  // namespace
@@ -138,6 +141,7 @@ std::string verify_command(const ModelFiles& reference, const std::filesystem::p
   for (const auto& [name, range] : options.ranges) {
     command += " --range " + shell_argument(fmt::format("{}={}..{}", name, range.lowest, range.highest));
   }
+  for (const std::string& output : options.judge_outputs) command += " --judge-output " + shell_argument(output);
   if (options.seeds != 0) command += fmt::format(" --seeds {}", options.seeds);
   command += number_option("--rtol", options.relative) + number_option("--atol", options.absolute);
   if (options.snr_db) command += fmt::format(" --snr {:g}", *options.snr_db);

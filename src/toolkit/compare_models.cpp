@@ -90,6 +90,10 @@ void check(const VerifyOptions& options) {
     throw Error(fmt::format("{}: only runs on data are spread, and there are no data\nPass the data with {}",
                             setting_name(Setting::verify_parts), setting_name(Setting::verify_data)));
   }
+  if (options.parts && !options.data_files.labels.empty()) {
+    throw Error(fmt::format("{0}: the accuracy with {1} is measured in one process\nRemove {0} or {1}",
+                            setting_name(Setting::verify_parts), setting_name(Setting::labels)));
+  }
   if (options.parts && options.own_kernels) {
     throw Error(fmt::format("{0}: {1} runs in one process\nRemove {0} or {1}", setting_name(Setting::verify_parts),
                             setting_name(Setting::own_kernels)));
@@ -217,13 +221,16 @@ graft::verify::VerifyOptions engine_options(const VerifyOptions& given) {
   }
   if (given.own_kernels) options.candidate_kernels = runtime::OperatorKernels::own;
   options.parts = given.parts;
+  options.judge_outputs = given.judge_outputs;
   return options;
 }
 
 std::vector<std::string> read_given_data(const VerifyOptions& given, const graft::onnx::Model& reference,
                                          const graft::onnx::Model& candidate, graft::verify::VerifyOptions& options) {
   const GivenData data = given_data(given);
-  data::Runs read = read_runs(data, data::inputs_of(reference, candidate));
+  const data::Inputs inputs = data::inputs_of(reference, candidate);
+  options.labels = read_labels(data, inputs);
+  data::Runs read = read_runs(data, inputs);
   options.data = std::move(read.runs);
   return std::move(read.notes);
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "data/labels.hpp"
 #include "graft/error.hpp"
 #include "graft/setting.hpp"
 #include "graft/toolkit/files.hpp"
@@ -28,6 +29,12 @@ void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setti
     throw Error(fmt::format("{}: the input data are also set by data_files\nSet only the tensors or only the files",
                             setting_name(setting)));
   }
+  if (files.empty() && !files.labels.empty()) {
+    throw Error(fmt::format("{0}: classes belong to the images of a folder; {1}\nRemove {0}, or pass images with {2}",
+                            setting_name(Setting::labels),
+                            has_tensors ? "the input data are tensors" : "there are no input data",
+                            setting_name(setting)));
+  }
   if (files.empty() && !files.recipe.empty()) {
     throw Error(
         fmt::format("{0}: a recipe applies only to a folder of images; {1}\nRemove {0}, or pass images with {2}",
@@ -40,6 +47,11 @@ data::Columns open_columns(const GivenData& given, const data::Inputs& inputs) {
   const data::SourceOptions options = source_options(given);
   return given.files.empty() ? data::open_tensors(given.tensors, inputs, options)
                              : data::open_sources(given.files.sources, inputs, options);
+}
+
+std::vector<std::int64_t> read_labels(const GivenData& given, const data::Inputs& inputs) {
+  if (given.files.labels.empty()) return {};
+  return data::read_labels(given.files.labels, given.files.sources, open_columns(given, inputs));
 }
 
 data::Runs read_runs(const GivenData& given, const data::Inputs& inputs) {
@@ -83,6 +95,7 @@ std::vector<std::filesystem::path> data_paths(const DataFiles& files) {
   std::vector<std::filesystem::path> paths;
   for (const std::string& source : files.sources) paths.push_back(data::parse_source(source).file);
   if (!files.recipe.empty()) paths.push_back(files.recipe);
+  if (!files.labels.empty() && files.labels != data::labels_of_folders) paths.emplace_back(files.labels);
   return paths;
 }
 

@@ -1,6 +1,7 @@
 // The data of options, from files or from memory.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setti
 [[nodiscard]] data::Columns open_columns(const GivenData& given, const data::Inputs& inputs);
 
 /// Reads the data in `given` and divides them into runs, see data::read_runs.
+/// Returns the classes of the images of a folder by DataFiles::labels, one for each file that is read; empty without
+/// labels.
+[[nodiscard]] std::vector<std::int64_t> read_labels(const GivenData& given, const data::Inputs& inputs);
+
+/// Reads the data as data::read_runs does.
 [[nodiscard]] data::Runs read_runs(const GivenData& given, const data::Inputs& inputs);
 
 /// Reads the data in the files for these inputs. Divides them into runs as the function read_data in

@@ -56,6 +56,8 @@ void check_16_bits(const QuantizeOptions& options) {
   refuse(given.rest.has_value(), Setting::rest, options);
   refuse(static_cast<bool>(given.metric), Setting::metric, options);
   refuse(given.max_drop.has_value(), Setting::max_drop, options);
+  refuse(!options.data_files.labels.empty(), Setting::labels, options);
+  refuse(!given.judge_outputs.empty(), Setting::judge_outputs, options);
   refuse(given.judged.has_value(), Setting::judged, options);
   if (has_any(options) && !options.shapes.empty()) {
     throw Error(
@@ -98,6 +100,10 @@ void check_scales(const QuantizeOptions& options) {
 
 void check_8_bits(const QuantizeOptions& options) {
   const Int8Options& given = options.int8;
+  if (given.metric && !options.data_files.labels.empty()) {
+    throw Error(fmt::format("{0}: the accuracy with {0} is the metric, which {1} replaces\nRemove {0} or {1}",
+                            setting_name(Setting::labels), setting_name(Setting::metric)));
+  }
   refuse(!options.shapes.empty(), Setting::quantize_shapes, options);
   refuse(options.typed_io, Setting::typed_io, options);
   const std::string_view percentile = setting_name(Setting::percentile);
@@ -120,17 +126,30 @@ void check_8_bits(const QuantizeOptions& options) {
   check_scales(options);
 }
 
+/// Returns whether the first dimension of each input is dynamic or 1.
+bool has_single_samples(const onnx::Model& model) {
+  return std::ranges::all_of(model.graph().inputs(), [](const onnx::Value* input) {
+    if (!input->shape || input->shape->empty()) return false;
+    const Dim& first = input->shape->front();
+    return !first.is_constant() || first.value() == 1;
+  });
+}
+
 /// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
-/// not read tensors in memory, and chooses other samples of a folder.
+/// not read tensors in memory, and may choose other samples of a folder.
 std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
   if (!report.check->can_be_repeated() || has_data(options)) return "";
-  if (has_8_bits(options.precision) && std::ranges::any_of(options.data_files.sources, [](const std::string& source) {
-        return data::is_folder(data::parse_source(source).file);
-      })) {
-    return "";
-  }
   VerifyOptions verify;
   verify.data_files = options.data_files;
+  const bool has_folder = std::ranges::any_of(options.data_files.sources, [](const std::string& source) {
+    return data::is_folder(data::parse_source(source).file);
+  });
+  if (has_8_bits(options.precision) && has_folder) {
+    // `verify --samples` reads the files of the compared samples if each file of the folder is one sample.
+    if (options.int8.samples != 0 || !has_single_samples(model_of(report.model)) || !report.check->report) return "";
+    verify.data_files.samples = report.judged;
+  }
+  verify.judge_outputs = options.int8.judge_outputs;
   verify.shapes = options.shapes;
   verify.snr_db = report.check->limit_db;
   return verify_command({.model = report.file}, report.output, verify);

@@ -74,6 +74,7 @@ graft::quant::Int8Options choice_of(const QuantizeOptions& options) {
       return metric(ModelAccess::make(tried.clone()));
     };
   }
+  choice.judge_outputs = given.judge_outputs;
   if (given.judged) choice.judged = *given.judged;
   return choice;
 }
@@ -101,6 +102,11 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
   };
   const quant::CalibrationData data = open_samples(given_data, data::inputs_of(model), options.int8.samples);
   note_data(options, data.notes);
+  if (!given_data.files.labels.empty()) {
+    GivenData limited = given_data;
+    limited.files.samples = options.int8.samples;
+    choice.labels = read_labels(limited, data::inputs_of(model));
+  }
   const std::unique_ptr<runtime::Engine> limited = data.count == 0
                                                        ? runtime::make_comparison_engine(work.engine(), model, {})
                                                        : runtime::make_limited_engine(work.engine());
@@ -124,10 +130,12 @@ QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
   report.percentile = choice.thresholds().percentile;
   report.samples = chosen.samples;
   report.judged = chosen.judged;
+  report.is_metric_accuracy = !choice.labels.empty();
   report.has_own_metric = static_cast<bool>(choice.metric);
   report.max_drop = options.int8.max_drop;
   report.rest = options.int8.rest;
   report.has_rest = chosen.rest.has_value();
+  report.metric_outputs = std::move(chosen.metric_outputs);
   report.metric_f32 = chosen.metric_f32;
   report.metric_int8 = chosen.metric_int8;
   report.rounded_tensors = chosen.placed.quantized_tensors;

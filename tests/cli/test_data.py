@@ -217,6 +217,25 @@ def test_a_recipe_without_a_scale_is_noted_with_the_range_of_the_values(graft, t
         np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"][0, 0], expected, rtol=1e-5, atol=1e-4)
         said = " ".join(answer.err.split())
         assert (note is None and "the recipe has no scale" not in said) or (note is not None and note in said), said
+def check_accuracy(graft, data, folder, int8, images, order):
+    """Checks the accuracies of --labels against those of ONNX Runtime. `order` has the index of each image."""
+    classes = np.array([i % 3 for i in order])  # the names of the folders
+    found = graft("verify", DIGITS, int8, *data, "--labels", "folders", "--json", code=0).json["accuracy"]
+    for model, correct in ((DIGITS, found["reference_correct"]), (int8, found["candidate_correct"])):
+        scores = session_of(model).run(["logits"], {"image": images})[0]
+        assert correct == np.count_nonzero(scores.argmax(axis=1) == classes)
+    assert (found["output"], found["samples"]) == ("logits", len(order))
+    truth = np.load(DIGITS_DATA)["labels"]
+    lines = [f"{i % 3}/{i:02}.png,{truth[i]}" for i in order]
+    (folder / "labels.csv").write_text("\n".join(["name,class", *lines]))
+    command = ["quantize", DIGITS, "-o", int8, "--precision", "int8", *data, "--labels", folder / "labels.csv"]
+    answer = graft(*command, "--max-drop", "5", "--json", code=0)
+    scores = session_of(DIGITS).run(["logits"], {"image": images})[0]
+    accuracy = 100 * np.mean(scores.argmax(axis=1) == truth[order])
+    assert answer.json["metric_f32"] == pytest.approx(accuracy)
+    assert answer.json["metric_outputs"] == ["logits"] and answer.json["metric_is_accuracy"]
+    (folder / "labels.csv").write_text("\n".join(lines[1:]))
+    assert "no line has the class of" in " ".join(graft(*command, code=2).err.split())
 
 
 def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_path):
@@ -239,6 +258,7 @@ def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_pa
     images = (pixels[order, np.newaxis] / scale).astype(np.float32)
     expected = session_of(DIGITS).run(["logits"], {"image": images})[0]
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    check_accuracy(graft, data, tmp_path, int8, images, order)
     refused = graft("verify", DIGITS, DIGITS, "--data", tmp_path / "images", code=2)
     assert "no recipe describes how the images are prepared" in " ".join(refused.err.split())
 

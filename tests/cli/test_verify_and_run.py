@@ -185,7 +185,7 @@ def test_figures_of_several_runs_say_of_which_they_are(graft, tmp_path):
     assert output["largest_error"] == pytest.approx(errors.max(), rel=1e-3)
     assert output["max_absolute"] == pytest.approx(errors[output["worst_run"]].max(), rel=1e-3)
     text = graft("verify", wide, narrow, "--data", tmp_path / "x.npz").out
-    assert f"run {output['worst_run'] + 1}: largest difference" in text
+    assert f"worst run ({output['worst_run'] + 1}): largest difference" in text
     assert "all 2 runs: SNR" in text
 
 

@@ -218,6 +218,7 @@ struct OutputFigures {
   std::int64_t same_top = 0;
   bool is_real = false;  ///< Whether the elements are real numbers, as opposed to integers or booleans.
   std::string incomparable;
+  std::string judged_by;
 
   long double signal = 0;  ///< The signal: the sum of the squares of the finite elements of the output in f32.
   long double noise = 0;   ///< The noise: the sum of the squared errors of these elements.
@@ -232,6 +233,10 @@ struct OutputFigures {
             nullptr, "incomparable", &OutputFigures::incomparable,
             "For example 'dimensions differ: [3, 4] in f32, [3, 3] here', from the first run in which they differ, or "
             "that the output is not judged because it depends on random numbers; mostly empty."),
+        field(
+            nullptr, "judged_by", &OutputFigures::judged_by,
+            "The tensor to which the figures belong, if it is not the output: the outputs of a detector are judged by "
+            "the worst input of the suppression, because rounding changes the order of detections; mostly empty."),
         field_if(&OutputFigures::is_not_real, nullptr, "differing", &OutputFigures::differing,
                  "The number of integers or booleans that differ."),
         field_if(&OutputFigures::is_real, "snr_db", "snr_db", &OutputFigures::snr_db,
@@ -241,7 +246,7 @@ struct OutputFigures {
         field_if(&OutputFigures::is_real, nullptr, "not_finite", &OutputFigures::not_finite,
                  "The number of elements that are NaN or infinite in the result but finite in f32."),
         field_if(&OutputFigures::is_real, "rows", "rows", &OutputFigures::rows,
-                 "The number of rows along the last axis; 0 if there is only one column."),
+                 "The number of rows of scores; 0 for outputs that are not recognized as the scores of a classifier."),
         field_if(&OutputFigures::is_real, "same_top", "same_top", &OutputFigures::same_top,
                  "The number of rows whose largest element is at the same position as in f32."),
     };

@@ -338,6 +338,8 @@ struct QuantizeReport {
   /// Whether the nodes that are not quantized have the type `rest`. If false, they are in f32: `rest` is not set, or
   /// the limits are not met with it.
   bool has_rest = false;
+  std::vector<std::string> metric_outputs = {};
+  bool is_metric_accuracy = false;  ///< Whether the metric is the accuracy of metric_outputs with given classes.
   std::optional<double> metric_f32 = {};
   std::optional<double> metric_int8 = {};
   /// The number of tensors that are rounded to int8 or f8; a tensor counts once, however many nodes read it.
@@ -423,6 +425,12 @@ struct QuantizeReport {
                  "The metric, or the percentage of rows that agree, of the f32 model; None without data."),
         field_if(in_8_bits, "metric_int8", "metric_int8", &QuantizeReport::metric_int8,
                  "The same figure of the result, in int8 or f8."),
+        field_if(in_8_bits, "metric_outputs", "metric_outputs", &QuantizeReport::metric_outputs,
+                 "The outputs whose top-1 agreement with f32, or accuracy, is the metric; empty for another metric; "
+                 "int8 and f8 "
+                 "only."),
+        field_if(in_8_bits, "metric_is_accuracy", "metric_is_accuracy", &QuantizeReport::is_metric_accuracy,
+                 "Whether the metric is the accuracy with given classes, in percent; int8 and f8 only."),
         field(nullptr, "weight_bytes", &QuantizeReport::weight_bytes, "The size of all weights of the result."),
         field(nullptr, "weight_bytes_before", &QuantizeReport::weight_bytes_before,
               "The size of all weights of the given model."),

@@ -55,7 +55,7 @@ struct ValueCheck {
               "The operators of loaded libraries that compute nodes of the given model. Both models compute these "
               "nodes with the library's definition, so the verdict supposes that the definition is right."),
         field("command", &ValueCheck::command,
-              "The command that repeats the comparison; empty if no command does, for example for a folder of data."),
+              "The command that repeats the comparison; empty if no command does, for example for data in memory."),
     };
   }
 };

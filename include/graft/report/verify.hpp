@@ -107,7 +107,8 @@ struct ComparedOutput {
         field("largest_error", &ComparedOutput::largest_error,
               "The largest absolute difference between finite elements in all runs."),
         field("rows", &ComparedOutput::rows,
-              "The number of rows along the last axis in all runs; 0 for integers and for a single column."),
+              "The number of rows of scores in all runs; 0 for outputs that are not recognized as the scores of a "
+              "classifier."),
         field("same_top", &ComparedOutput::same_top,
               "The number of rows whose largest element is at the same position in both models."),
         field("noise_floor", &ComparedOutput::floor,
@@ -261,9 +262,29 @@ struct ComparedModels {
   }
 };
 
+/// The accuracy of a classifier in both models, by the classes that the caller gave for the samples.
+struct LabelAccuracy {
+  std::string output;
+  std::int64_t samples = 0;
+  std::int64_t reference_correct = 0;
+  std::int64_t candidate_correct = 0;
+
+  static constexpr auto fields() {
+    return std::tuple{
+        field("output", &LabelAccuracy::output, "The output with the scores."),
+        field("samples", &LabelAccuracy::samples, "The number of samples with a class."),
+        field("reference_correct", &LabelAccuracy::reference_correct,
+              "The number of samples for which the reference's largest score is that of the class."),
+        field("candidate_correct", &LabelAccuracy::candidate_correct,
+              "The number of samples for which the candidate's largest score is that of the class."),
+    };
+  }
+};
+
 /// The comparison of the outputs of two models.
 struct VerifyReport : ComparedModels {
   std::vector<ComparedOutput> outputs;
+  std::optional<LabelAccuracy> accuracy = {};
 
   [[nodiscard]] bool equal() const {
     return !dispute && runs > 0 && problems.empty() &&
@@ -295,6 +316,8 @@ struct VerifyReport : ComparedModels {
               "'the same', 'not the same', 'not compared' or 'disputed'."),
         field("same", "equal", &VerifyReport::is_same, "Whether the verdict is 'same'."),
         field("outputs", &VerifyReport::outputs, "The outputs, in the order of the reference."),
+        field("accuracy", &VerifyReport::accuracy,
+              "The accuracy of both models with the classes of the samples; None without classes."),
         field("problems", &VerifyReport::problems,
               "Inputs or outputs that one model lacks or that differ in type or shape."),
     };

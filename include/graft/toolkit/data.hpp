@@ -23,6 +23,10 @@ struct DataFiles {
   std::filesystem::path recipe =
       {};                    ///< A YAML file that describes how images are prepared (the guide "Give data to Graft").
   std::int64_t samples = 0;  ///< Maximum number of files of a folder, evenly spread over it; 0: all.
+  /// The classes of the images of a folder, for the accuracy of a classifier: "folders", where the name of the folder
+  /// of each image is its class, or a text file with a line NAME,CLASS for each image (the guide "Give data to Graft").
+  /// Only `verify` and `quantize` to int8 and f8 read them.
+  std::string labels = {};
 
   [[nodiscard]] bool empty() const { return sources.empty(); }
 };

@@ -72,10 +72,14 @@ struct Int8Options {
   /// The type of nodes that are not int8 or f8, if the limits are still met: f16 or bf16. If not set, these nodes stay
   /// in f32.
   std::optional<Precision> rest = {};
-  /// Called once for the f32 model and once for each candidate. If empty, the metric is the percentage of the
-  /// outputs' rows whose largest element is at the same position as in f32.
+  /// Called once for the f32 model and once for each candidate. If empty, the metric is the percentage of the rows of
+  /// `judge_outputs` whose largest element is at the same position as in f32.
   Metric metric = {};
   std::optional<double> max_drop = {};  ///< Maximum decrease of the metric, in its own unit.
+  /// The outputs with the scores of a classifier, for the top-1 agreement. If empty, they are the outputs next to a
+  /// Softmax or ArgMax or with "logit" or "prob" in their names; without these, the outputs [batch, classes] of last
+  /// layers.
+  std::vector<std::string> judge_outputs = {};
   /// Maximum number of samples for which outputs are compared; 64 if not set.
   std::optional<std::int64_t> judged = {};
 };

@@ -54,6 +54,9 @@ struct VerifyOptions {
   /// Minimum signal-to-noise ratio of each output in dB, which replaces a tolerance. An Error if `relative` or
   /// `absolute` is set too.
   std::optional<double> snr_db = {};
+  /// The outputs with the scores of a classifier, whose accuracy is measured with DataFiles::labels and whose top-1
+  /// agreement is reported. If empty, they are found as for Int8Options::judge_outputs.
+  std::vector<std::string> judge_outputs = {};
   /// Whether the candidate's Graft operators run by their own CPU kernels, in the types that it declares, instead of by
   /// their ONNX functions. Throws Error for an operator whose library is not loaded and which therefore has no kernel.
   bool own_kernels = false;

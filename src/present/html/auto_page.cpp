@@ -15,6 +15,7 @@
 #include "present/html/verify_page.hpp"
 #include "present/json/auto_json.hpp"
 #include "present/text/auto_text.hpp"
+#include "present/text/quantize_text.hpp"
 
 namespace graft::present {
 namespace {
@@ -103,7 +104,17 @@ class Appending {
 namespace {
 
 std::string verdict_of(const report::AutoReport& report) {
-  if (report.succeeded()) return "The engine exists, and every check that was possible passed.";
+  if (report.succeeded()) {
+    std::string not_possible;
+    for (const report::EngineCheck& check : report.checks) {
+      if (!check.passed)
+        not_possible += fmt::format("{}{} ({})", not_possible.empty() ? "" : ", ", check.name, check.found);
+    }
+    return not_possible.empty()
+               ? "The engine exists, and every check passed."
+               : fmt::format("The engine exists, and every check that was possible passed. Not possible: {}.",
+                             not_possible);
+  }
   if (report.build) return "The engine exists, and a check failed.";
   const report::AutoStep* const step = report.negative_step();
   return step == nullptr ? "There is no engine."
@@ -115,6 +126,12 @@ std::string verdict_of(const report::AutoReport& report) {
 html::Report auto_page(const report::AutoReport& report) {
   html::Report page = new_model_report("auto", report.model.string());
   page.summary.push_back({"engine", report.build ? report.engine.string() : "not built"});
+  if (report.quantize) {
+    for (const report::OutputFigures& output : report.quantize->outputs) {
+      page.summary.push_back({fmt::format("{} in {}", output.name, to_string(report.quantize->precision)),
+                              fmt::format("compared with f32: {}", quality_text(output))});
+    }
+  }
   if (!report.why_targets.empty()) page.summary.push_back({"built for", targets_text(report)});
   html::Table steps{.title = "Steps",
                     .columns = {{"step", Type::text},
@@ -150,7 +167,11 @@ html::Report auto_page(const report::AutoReport& report) {
   }
   if (report.convert) Appending(page, "convert").append(convert_page(*report.convert));
   if (report.verify) Appending(page, "verify").append(verify_page(*report.verify));
-  if (report.quantize) Appending(page, "quantize").append(quantize_page(*report.quantize));
+  if (report.quantize) {
+    page.opens = page.graphs.size();
+    Appending(page, "quantize").append(quantize_page(*report.quantize));
+  }
+  if (page.opens && *page.opens >= page.graphs.size()) page.opens.reset();
   return page;
 }
 

@@ -48,7 +48,7 @@ std::vector<ComparedTensor> tensors_of(const report::LayersReport& report) {
 }
 
 html::Report layers_page(const toolkit::LayersResult& result) {
-  html::Report page = new_comparison_page(result, result.verdict());
+  html::Report page = new_comparison_page(result, verdict_text(result, result.verdict()));
   if (result.first) page.summary.push_back({"first divergence", first_divergence_text(result)});
   if (const std::string hidden = hidden_difference_text(result); !hidden.empty()) {
     page.summary.push_back({"internal tensors", hidden});

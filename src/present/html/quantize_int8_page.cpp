@@ -302,11 +302,12 @@ html::Cell agreement_of(const OutputFigures& output) {
 
 html::Table table_of_outputs(const QuantizeReport& report) {
   const bool was_searched = report.trials.size() > 1;
-  html::Table table{.title = "Outputs, compared with the f32 network on the CPU",
-                    .columns = {{"output", Type::code},
-                                {"as written", Type::text},
-                                {"SNR", Type::number, "in dB", true},
-                                {"top-1", Type::number, "top-1 agreement with f32, in percent"}}};
+  html::Table table{
+      .title = "Outputs, compared with the f32 network on the CPU",
+      .columns = {{"output", Type::code},
+                  {"as written", Type::text},
+                  {"SNR", Type::number, "in dB", true},
+                  {"top-1", Type::number, "outputs of classifiers: top-1 agreement with f32, in percent"}}};
   if (was_searched) {
     const std::string all = fmt::format("all in {}", to_string(report.precision));
     table.columns.push_back({all, Type::text, "without layers that the search keeps in f32"});
@@ -334,7 +335,7 @@ class Goal {
  public:
   explicit Goal(const QuantizeReport& report)
       : by_metric_(report.metric_f32.has_value()),
-        has_metric_of_user_(report.has_own_metric),
+        metric_name_(report.has_own_metric ? "the metric" : metric_name(report) + ", %"),
         metric_f32_(report.metric_f32),
         limit_db_(report.limit_db) {
     if (metric_f32_ && report.max_drop) least_metric_ = *metric_f32_ - *report.max_drop;
@@ -349,7 +350,7 @@ class Goal {
 
   [[nodiscard]] html::Scatter::Axis axis() const {
     if (!by_metric_) return {"SNR of the worst output, dB"};
-    return {has_metric_of_user_ ? "the metric" : "top-1 agreement with f32, %", 2};
+    return {metric_name_, 2};
   }
 
   [[nodiscard]] std::vector<html::Scatter::Line> lines() const {
@@ -362,7 +363,7 @@ class Goal {
 
  private:
   bool by_metric_;
-  bool has_metric_of_user_;
+  std::string metric_name_;
   std::optional<double> metric_f32_;
   std::optional<double> limit_db_;
   std::optional<double> least_metric_;
@@ -488,7 +489,9 @@ void add_facts(html::Report& page, const QuantizeReport& report) {
   if (report.limit_db || report.max_drop) {
     std::vector<std::string> asked;
     if (report.limit_db) asked.push_back(fmt::format("{:g} dB", *report.limit_db));
-    if (report.max_drop) asked.push_back(fmt::format("a drop of at most {:g}", *report.max_drop));
+    if (report.max_drop) {
+      asked.push_back(fmt::format("a drop of {} by at most {:g}", metric_name(report), *report.max_drop));
+    }
     page.summary.push_back(
         {"limit", fmt::format("{}: {}", fmt::join(asked, ", "), report.meets_limits ? "met" : "not met")});
   }

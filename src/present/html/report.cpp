@@ -250,6 +250,7 @@ Json document(const Report& report) {
           {"graphs", graphs},
           {"groups", groups},
           {"compared", compared},
+          {"opens", report.opens ? Json(*report.opens) : Json()},
           {"distributions", distributions},
           {"sections", sections}};
 }

@@ -225,6 +225,8 @@ struct Report {
   std::vector<Graph> graphs;
   std::vector<Group> groups;
   std::optional<Comparison> compared = {};
+  /// The graph that the page shows first; if empty, the graphs in `compared` or, without them, the first graph.
+  std::optional<std::size_t> opens = {};
   std::vector<Distribution> distributions;
   std::vector<Section> sections;  ///< The sections below the graph, in this order.
 };

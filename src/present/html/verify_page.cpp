@@ -238,10 +238,10 @@ std::vector<ComparedTensor> tensors_of(const report::VerifyReport& report) {
   return tensors;
 }
 
-html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict) {
+html::Report new_comparison_page(const report::ComparedModels& models, const std::string& verdict) {
   html::Report page = new_model_report("verify", models.candidate_file);
   page.summary.push_back({"reference", models.reference_file});
-  const std::string result = fmt::format("{} on {}", verdict_text(models, verdict), count_text(models.runs, "run"));
+  const std::string result = fmt::format("{} on {}", verdict, count_text(models.runs, "run"));
   page.summary.push_back({"result", result});
   page.verdict = fmt::format("The networks are {}.", result);
   for (const std::string& input : models.inputs) page.summary.push_back({"input", input});
@@ -280,7 +280,7 @@ void add_comparison(html::Report& page, const toolkit::Model& candidate, const s
 }
 
 html::Report verify_page(const toolkit::VerifyResult& result) {
-  html::Report page = new_comparison_page(result, result.verdict());
+  html::Report page = new_comparison_page(result, models_verdict_text(result));
   page.summary.push_back({"compared", "the outputs; with --layers every tensor"});
   add_comparison(page, result.candidate, tensors_of(result), result.problems);
   return page;

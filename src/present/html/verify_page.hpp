@@ -39,7 +39,7 @@ struct ComparedTensor {
 
 /// Returns a page whose summary has the files, the result, the inputs, the CPU engines that ran the models and those
 /// that did not.
-[[nodiscard]] html::Report new_comparison_page(const report::ComparedModels& models, report::Verdict verdict);
+[[nodiscard]] html::Report new_comparison_page(const report::ComparedModels& models, const std::string& verdict);
 
 /// Adds the kinds, the candidate's graph, histograms of errors and a table of `tensors`, which are in the order of
 /// computation.

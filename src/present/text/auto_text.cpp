@@ -36,15 +36,33 @@ std::string convert_found(const report::ConvertReport& report, bool is_good) {
 
 std::string verify_found(const report::VerifyReport& report, bool is_good) {
   if (!is_good) return missed_check_text({.report = report}, "the network");
-  std::string text = fmt::format("{}: {} on {}, computed by {}", verdict_text(report, report.verdict()),
-                                 count_text(report.runs, "run"),
-                                 report.has_data ? "the given data" : "synthetic inputs", report.ran_in);
+  std::string text =
+      fmt::format("{}: {} on {}, computed by {}", models_verdict_text(report), count_text(report.runs, "run"),
+                  report.has_data ? "the given data" : "synthetic inputs", report.ran_in);
   for (const std::string& line : definition_lines(report)) text += "\n" + line;
   return text;
 }
 
+/// Returns the result of the quantization, and the figures of the outputs.
+std::string quantize_found(const report::QuantizeReport& report) {
+  constexpr std::size_t most_outputs = 4;
+  std::string text = quantize_summary(report);
+  for (std::size_t i = 0; i < std::min(most_outputs, report.outputs.size()); ++i) {
+    text +=
+        fmt::format("\noutput '{}', compared with f32: {}", report.outputs[i].name, quality_text(report.outputs[i]));
+  }
+  if (report.outputs.size() > most_outputs) {
+    text += fmt::format("\n{} more outputs are in the report", report.outputs.size() - most_outputs);
+  }
+  return text;
+}
+
 std::string build_found(const report::BuildReport& report) {
-  return fmt::format("{}, {} layers, {}, {}", bytes_text(report.bytes), report.layer_count(),
+  // TensorRT fuses the layers of the network into fewer kernels.
+  const std::string kernels = !report.layers || report.layers->layers.empty()
+                                  ? ""
+                                  : fmt::format(" in {}", count_text(report.layers->layers.size(), "kernel"));
+  return fmt::format("{}, {} layers{}, {}, {}", bytes_text(report.bytes), report.layer_count(), kernels,
                      report.plugins().empty() ? "all native" : count_text(report.plugins().size(), "plugin"),
                      report.tensorrt.title());
 }
@@ -68,7 +86,7 @@ std::string found_text(const AutoReport& report, const AutoStep& step) {
   if (step.name == "convert" && report.convert) return convert_found(*report.convert, is_good);
   if (step.name == "verify" && report.verify) return verify_found(*report.verify, is_good);
   if (step.name == "quantize" && report.quantize) {
-    return is_good ? quantize_summary(*report.quantize) : missed_limit_text(*report.quantize);
+    return is_good ? quantize_found(*report.quantize) : missed_limit_text(*report.quantize);
   }
   return report.build ? build_found(*report.build) : "";
 }

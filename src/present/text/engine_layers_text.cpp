@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -18,12 +19,14 @@ std::string types_of(const std::vector<report::EngineTensor>& tensors) {
   return text;
 }
 
-std::string text_of_reads(const report::EngineLayers::Counts& reads) {
+std::string text_of_reads(const report::EngineLayers::Counts& reads, std::size_t without_inputs = 0) {
   std::string text;
   for (const auto& [type, count] : reads) {
     text += fmt::format("{}{} read{} {}", text.empty() ? "" : ", ", count, count == 1 ? "s" : "", type);
   }
-  return text.empty() ? "no layer has an input" : text;
+  if (text.empty()) return "none has an input";
+  if (without_inputs != 0) text += fmt::format(", {} read{} no tensor", without_inputs, without_inputs == 1 ? "s" : "");
+  return text;
 }
 
 }  // namespace
@@ -39,9 +42,12 @@ Listing engine_layers_text(const report::EngineLayers& engine) {
                nodes.empty() ? Cell(layer.name, Color::faint) : Cell(nodes)});
   }
   text.add("");
-  text.add("Layers of the engine: types of their inputs and outputs, and the model's nodes in them");
+  text.add("Kernels of the engine: types of their inputs and outputs, and the model's nodes in them");
   text.add(std::move(table));
-  text.add(fmt::format("{}: {}", count_text(engine.layers.size(), "layer"), text_of_reads(engine.reads())));
+  const auto without_inputs = static_cast<std::size_t>(
+      std::ranges::count_if(engine.layers, [](const report::EngineLayer& layer) { return layer.inputs.empty(); }));
+  text.add(
+      fmt::format("{}: {}", count_text(engine.layers.size(), "kernel"), text_of_reads(engine.reads(), without_inputs)));
   const std::size_t matrices = engine.matrix_layers().size();
   if (matrices != 0) {
     text.add(fmt::format(

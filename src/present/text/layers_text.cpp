@@ -239,7 +239,10 @@ std::vector<std::string> difference_texts(const report::Divergence& first) {
   if (!first.differences) return {};
   if (first.differences->empty()) return {"nothing: operator, attributes and constants are the same in both files"};
   constexpr std::size_t few = 6;
-  std::vector<std::string> texts = *first.differences;
+  std::vector<std::string> texts;  // Several outputs of a node may differ in the same way.
+  for (const std::string& text : *first.differences) {
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
   if (texts.size() <= few) return texts;
   const std::size_t more = texts.size() - few;
   texts.resize(few);

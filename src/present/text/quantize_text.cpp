@@ -41,10 +41,12 @@ std::string types_summary(const QuantizeReport& report) {
 }
 
 std::string int8_summary(const QuantizeReport& report) {
-  return fmt::format("{} in {}, {} fused with them, {} in {}, {} rounded, {} of weights ({} before)",
+  const std::size_t none = report.count(NodeRole::none);
+  return fmt::format("{} in {}, {} fused with them, {} in {}{}, {} rounded, {} of weights ({} before)",
                      count_text(report.count(NodeRole::computes) + report.count(NodeRole::moves), "node"),
                      to_string(report.precision), report.count(NodeRole::fused), report.count(NodeRole::kept),
                      report.rest ? fmt::format("{} or f32", to_string(*report.rest)) : "f32",
+                     none == 0 ? "" : fmt::format(", {} without f32 results", none),
                      count_text(report.rounded_tensors, "tensor"), bytes_text(report.weight_bytes),
                      bytes_text(report.weight_bytes_before));
 }
@@ -108,14 +110,23 @@ void add_outputs(Listing& text, const QuantizeReport& report, const std::string&
   text.add(std::move(table));
 }
 
-/// Adds the user's metric of the f32 network and of the quantized model.
+/// Adds the metric of the f32 network and of the quantized model, and, if it is the top-1 agreement, its outputs.
 void add_metric(Listing& text, const QuantizeReport& report) {
   const auto shown = [](const std::optional<double>& value) { return value ? fmt::format("{:.6g}", *value) : "none"; };
   const std::string first = shown(report.trials.front().metric);
   const std::string last = shown(report.metric_int8);
   text.add("");
-  text.add(fmt::format("Metric: {} in f32, {} in {}{}", shown(report.metric_f32), last, to_string(report.precision),
-                       first == last ? "" : fmt::format(", {} without layers kept in f32", first)));
+  const std::string without_kept = first == last ? "" : fmt::format(", {} without layers kept in f32", first);
+  if (report.has_own_metric) {
+    text.add(fmt::format("Metric: {} in f32, {} in {}{}", shown(report.metric_f32), last, to_string(report.precision),
+                         without_kept));
+  } else if (report.is_metric_accuracy) {
+    text.add(fmt::format("Metric: {} with the given classes, in percent: {} in f32, {} in {}{}", metric_name(report),
+                         shown(report.metric_f32), last, to_string(report.precision), without_kept));
+  } else {
+    text.add(fmt::format("Metric: {}, in percent of the rows: {} in {}{}", metric_name(report), last,
+                         to_string(report.precision), without_kept));
+  }
 }
 
 Listing types_text(const QuantizeReport& report, bool explain) {
@@ -144,7 +155,7 @@ Listing int8_text(const QuantizeReport& report, bool explain) {
     add_outputs(text, report, fmt::format(", for {}", count_text(static_cast<std::size_t>(report.judged), "sample")),
                 "without layers kept in f32");
   }
-  if (report.has_own_metric) add_metric(text, report);
+  if (report.metric_int8) add_metric(text, report);
   return text;
 }
 
@@ -205,7 +216,14 @@ std::string quality_text(const report::OutputFigures& output) {
   if (output.rows != 0) {
     text += fmt::format(", top-1 agreement in {} of {} rows", output.same_top, output.rows);
   }
+  if (!output.judged_by.empty()) text += fmt::format(", of {}", output.judged_by);
   return text;
+}
+
+std::string metric_name(const QuantizeReport& report) {
+  if (report.has_own_metric) return "the metric";
+  if (report.is_metric_accuracy) return fmt::format("accuracy of {}", fmt::join(report.metric_outputs, ", "));
+  return fmt::format("top-1 agreement of {} with f32", fmt::join(report.metric_outputs, ", "));
 }
 
 std::string largest_text(report::Precision precision) {

@@ -31,6 +31,8 @@ struct AppliedImprovement {
 
 /// Returns the figures of an output: "SNR 62.1 dB, largest error 0.01, ...".
 [[nodiscard]] std::string quality_text(const report::OutputFigures& output);
+/// Returns the name of the metric: "the metric" of the caller, or "top-1 agreement of logits with f32".
+[[nodiscard]] std::string metric_name(const report::QuantizeReport& report);
 /// Returns the quantized value of a tensor's threshold: "127 steps" for int8, "448" for f8.
 [[nodiscard]] std::string largest_text(report::Precision precision);
 

@@ -11,9 +11,11 @@ namespace graft::present {
 namespace {
 
 /// Returns a clause with the required signal-to-noise ratio, "; each output needs 20 dB", or an empty string if the
-/// tolerance is not a signal-to-noise ratio.
+/// tolerance is not a signal-to-noise ratio or the verdict already contains it.
 std::string allowed_by(const report::ValueCheck& check) {
-  for (const report::ComparedOutput& output : check.report->outputs) {
+  const report::VerifyReport& report = *check.report;
+  if (models_verdict_text(report) != verdict_text(report, report.verdict())) return "";
+  for (const report::ComparedOutput& output : report.outputs) {
     if (output.tolerance.snr_db) return fmt::format("; each output needs {:g} dB", *output.tolerance.snr_db);
   }
   return "";
@@ -49,7 +51,7 @@ Listing check_text(const report::ValueCheck& check, const std::string& verify) {
   if (!check.report) return text;
   text.add("");
   text.add({"Check: ",
-            {verdict_text(*check.report, check.report->verdict()), verdict_cell(check.report->verdict()).color},
+            {models_verdict_text(*check.report), verdict_cell(check.report->verdict()).color},
             fmt::format(", {}, computed by {}{}", count_text(check.report->runs, "run"), check.report->ran_in,
                         allowed_by(check))});
   for (const std::string& line : check.report->left_out) text.add(line, Color::caution);

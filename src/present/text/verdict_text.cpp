@@ -21,7 +21,7 @@ Color color_of(report::Support verdict) {
 std::string meaning_of(report::Support verdict, bool by_rules, const std::string& release) {
   using report::Support;
   switch (verdict) {
-    case Support::native: return by_rules ? "no rule refuses it; TensorRT was not run" : "TensorRT runs it as it is";
+    case Support::native: return by_rules ? "no rule refuses it; judged without TensorRT" : "TensorRT runs it as it is";
     case Support::lowered: return "`graft convert` replaces it with native layers, or removes it";
     case Support::plugin: return "a plugin runs it";
     case Support::unknown:

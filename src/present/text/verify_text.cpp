@@ -7,12 +7,34 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/comparison_text.hpp"
 #include "present/text/quantize_text.hpp"
 
 namespace graft::present {
 namespace {
+
+/// Returns the difference in the worst run and, with `names_run`, which run that is and why it is the worst.
+std::string difference_of_worst_run(const report::ComparedOutput& output, bool names_run) {
+  const report::Difference& worst = output.worst;
+  if (!output.tolerance.snr_db || !output.equal()) {
+    return (names_run ? fmt::format("worst run ({}): ", output.worst_run + 1) : "") + report::difference_text(worst);
+  }
+  return fmt::format("worst run ({}): {}, largest error {:.2g}", output.worst_run + 1,
+                     worst.snr_db ? fmt::format("SNR {:.1f} dB", *worst.snr_db) : "no difference", worst.max_absolute);
+}
+
+/// Returns for example "accuracy of 'logits': 97.0 % in the reference, 96.5 % in the candidate, of 200 samples".
+std::string accuracy_text(const report::LabelAccuracy& accuracy) {
+  constexpr double whole = 100;
+  const auto percent = [&](std::int64_t correct) {
+    return whole * static_cast<double>(correct) / static_cast<double>(accuracy.samples);
+  };
+  return fmt::format("accuracy of '{}': {:.1f} % in the reference, {:.1f} % in the candidate, of {}", accuracy.output,
+                     percent(accuracy.reference_correct), percent(accuracy.candidate_correct),
+                     count_text(static_cast<std::size_t>(accuracy.samples), "sample"));
+}
 
 void add_rows(Table& table, const report::ComparedOutput& output, std::size_t runs, bool verbose) {
   const std::string name = output.reference.name == output.candidate.name
@@ -26,21 +48,40 @@ void add_rows(Table& table, const report::ComparedOutput& output, std::size_t ru
                            (output.figures.largest_error != 0 || output.figures.not_finite != 0);
   // The figures are of all runs, whereas the difference is of the worst run.
   const bool says_runs = has_figures && runs > 1;
-  const std::string of_run = says_runs ? fmt::format("run {}: ", output.worst_run + 1) : "";
+  // An output that only has to have a signal-to-noise ratio begins with the figures of all runs.
+  const bool is_judged_by_ratio = has_figures && output.equal() && output.tolerance.snr_db;
   table.add({!was_run ? Cell("not run", Color::faint) : verdict_cell(output.verdict()),
              {name, Color::strong},
              output.reference.type,
              !was_run                      ? ""
              : is_random && output.equal() ? output.not_compared
-                                           : of_run + report::difference_text(output.worst)});
+             : is_judged_by_ratio          ? quality_text(output.figures)
+                                           : difference_of_worst_run(output, says_runs)});
   if (!output.note.empty()) table.add({"", "", "", {output.note, Color::faint}});
-  if (has_figures) {
+  if (is_judged_by_ratio && says_runs) {
+    table.add({"", "", "", {difference_of_worst_run(output, says_runs), Color::faint}});
+  } else if (has_figures && !is_judged_by_ratio) {
     const std::string of_all = says_runs ? fmt::format("all {} runs: ", runs) : "";
     table.add({"", "", "", of_all + quality_text(output.figures)});
   }
   if (was_run && !is_random && (!output.equal() || verbose || !output.tolerance.why.empty()))
     table.add({"", "", "", {allowed_text(output.tolerance), Color::faint}});
   if (was_run && output.floor) table.add({"", "", "", {output.floor->text, Color::faint}});
+}
+
+/// Returns the condition of the verdict "the same", with a comma before it: ", provided that libmy_ops.so defines Snake
+/// correctly". Empty if no library defines an operator of the reference.
+std::string condition_of_same(const report::ComparedModels& models) {
+  if (models.own_definitions.empty()) return "";
+  std::map<std::string, std::vector<std::string>> operators;
+  for (const report::OwnDefinition& definition : models.own_definitions) {
+    operators[definition.library].push_back(definition.op);
+  }
+  std::vector<std::string> clauses;
+  for (const auto& [library, names] : operators) {
+    clauses.push_back(fmt::format("{} defines {} correctly", library, fmt::join(names, ", ")));
+  }
+  return fmt::format(", provided that {}", fmt::join(clauses, " and "));
 }
 
 }  // namespace
@@ -53,17 +94,8 @@ Cell verdict_cell(report::Verdict verdict) {
 }
 
 std::string verdict_text(const report::ComparedModels& models, report::Verdict verdict) {
-  std::string text = report::model_verdict_text(verdict);
-  if (verdict != report::Verdict::same || models.own_definitions.empty()) return text;
-  std::map<std::string, std::vector<std::string>> operators;
-  for (const report::OwnDefinition& definition : models.own_definitions) {
-    operators[definition.library].push_back(definition.op);
-  }
-  std::vector<std::string> clauses;
-  for (const auto& [library, names] : operators) {
-    clauses.push_back(fmt::format("{} defines {} correctly", library, fmt::join(names, ", ")));
-  }
-  return fmt::format("{}, provided that {}", text, fmt::join(clauses, " and "));
+  const std::string condition = verdict == report::Verdict::same ? condition_of_same(models) : "";
+  return report::model_verdict_text(verdict) + condition;
 }
 
 std::vector<std::string> definition_lines(const report::ComparedModels& models) {
@@ -127,13 +159,29 @@ Listing dispute_text(const report::Dispute& dispute) {
   return text;
 }
 
+std::string models_verdict_text(const report::VerifyReport& report) {
+  if (report.verdict() != report::Verdict::same) return verdict_text(report, report.verdict());
+  std::optional<double> lowest;
+  std::optional<double> limit;
+  for (const report::ComparedOutput& output : report.outputs) {
+    if (!output.tolerance.snr_db || !output.figures.snr_db) continue;
+    if (lowest && *lowest <= *output.figures.snr_db) continue;
+    lowest = output.figures.snr_db;
+    limit = output.tolerance.snr_db;
+  }
+  if (!lowest) return verdict_text(report, report::Verdict::same);
+  return fmt::format("within the limit (SNR {:.1f} dB, at least {:g} dB){}", *lowest, *limit,
+                     condition_of_same(report));
+}
+
 Listing verify_text(const report::VerifyReport& report, bool verbose) {
   if (report.dispute) return dispute_text(*report.dispute);
   Listing text;
-  text.add({{verdict_text(report, report.verdict()), verdict_cell(report.verdict()).color},
+  text.add({{models_verdict_text(report), verdict_cell(report.verdict()).color},
             fmt::format(": {} on {} ({})", count_text(report.runs, "run"),
                         report.has_data ? "the given data" : "synthetic inputs", fmt::join(report.inputs, ", "))});
   text.append(inputs_text(report));
+  if (report.accuracy && report.accuracy->samples != 0) text.add(accuracy_text(*report.accuracy));
   Table table;
   for (const report::ComparedOutput& output : report.outputs) add_rows(table, output, report.runs, verbose);
   for (const std::string& problem : report.problems) table.add({Cell("differs", Color::bad), problem});

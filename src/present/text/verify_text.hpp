@@ -28,6 +28,11 @@ namespace graft::present {
 /// Returns the message that two CPU engines disagree on a model, so that no verdict is given.
 [[nodiscard]] Listing dispute_text(const report::Dispute& dispute);
 
+/// Returns the verdict on both models as verdict_text does. For models that are the same only within a limit on the
+/// signal-to-noise ratio, it has the limit and the lowest ratio instead of "the same": "within the limit (SNR 32.3 dB,
+/// at least 20 dB)".
+[[nodiscard]] std::string models_verdict_text(const report::VerifyReport& report);
+
 /// Returns the result, then a row for each output. With `verbose`, the tolerance of each output is shown too.
 [[nodiscard]] Listing verify_text(const report::VerifyReport& report, bool verbose);
 

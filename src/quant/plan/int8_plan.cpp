@@ -257,13 +257,33 @@ class Planner {
     return "TensorRT-RTX computes it in f32: in int8 it supports AveragePool of 3x3 and 7x7 with stride 1";
   }
 
+  /// Returns the layer with a weight before an activation function that would be fused with the layer in int8, if the
+  /// layer stays in f32; otherwise null.
+  [[nodiscard]] const onnx::Node* kept_layer_before(const onnx::Node& node) const {
+    if (!is_activation_function(node)) return nullptr;
+    for (const onnx::Value* value : node.inputs) {
+      if (value == nullptr || value->producer == nullptr) continue;
+      const auto kind = kinds_.find(value->producer);
+      if (kind == kinds_.end() || kind->second != Int8Kind::kept) continue;
+      if (forms_.at(value->producer).what == What::weighted) return value->producer;
+    }
+    return nullptr;
+  }
+
   [[nodiscard]] std::string reason_of(const onnx::Node& node, const Int8Form& form) const {
     if (!form.refusal.empty()) return form.refusal;
     if (form.what == What::none) {
       const bool for_int8 = std::any_of(node.outputs.begin(), node.outputs.end(),
                                         [&](const onnx::Value* value) { return wanted_.contains(value); });
-      return fmt::format("TensorRT has no {} {}{}", to_string(choice_.type), node.op_type,
-                         for_int8 ? fmt::format("; its output is rounded to {}", to_string(choice_.type)) : "");
+      const std::string_view type = to_string(choice_.type);
+      const std::string rounded = for_int8 ? fmt::format("; its output is rounded to {}", type) : "";
+      if (const onnx::Node* layer = kept_layer_before(node)) {
+        return fmt::format(
+            "TensorRT computes {0} in the kernel of an {1} node before it, and has no {1} {0} of its own: {2} "
+            "is in f32{3}",
+            node.op_type, type, onnx::describe(*layer), rounded);
+      }
+      return fmt::format("TensorRT has no {} {}{}", type, node.op_type, rounded);
     }
     for (const onnx::Value* value : node.outputs) {
       if (value == nullptr) continue;

@@ -67,6 +67,7 @@ class Int8Chooser {
     }
     judge_.run_reference();
     result_.judged = static_cast<std::int64_t>(judge_.samples());
+    result_.metric_outputs = judge_.metric_outputs();
     result_.metric_f32 = judge_.metric_f32();
     Candidate chosen = make(asked_);
     result_.plain = chosen.judgment.outputs;

@@ -70,6 +70,11 @@ struct Int8Options {
   /// for each model that is tried. If not set, the metric is the percentage of rows of the outputs whose largest
   /// element has the same index as in f32.
   std::function<double(const onnx::Model&)> metric = {};
+  /// The outputs with the scores of a classifier; if empty, verify::classifier_outputs finds them.
+  std::vector<std::string> judge_outputs = {};
+  /// The class of each sample of the data. If not empty, and `metric` is not set, the metric is the accuracy of the
+  /// only one of `judge_outputs`, in percent of the samples that are judged.
+  std::vector<std::int64_t> labels = {};
   std::int64_t judged = 64;  ///< The maximum number of samples for which outputs are compared.
   int threads = 0;
   std::function<void(const std::string& what, std::size_t done, std::size_t total)> progress = {};
@@ -99,6 +104,7 @@ struct ChosenInt8 {
   CalibrationCache cache;
   std::int64_t samples = 0;
   std::int64_t judged = 0;
+  std::vector<std::string> metric_outputs;  ///< The outputs whose top-1 agreement is the metric.
   std::optional<double> metric_f32;
   std::optional<double> metric_int8;
   std::optional<ChosenTypes> rest;  ///< The types of nodes that are not int8, if Int8Options::rest is set.

@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "quant/plan/typed.hpp"
 #include "quant/search/choose_types.hpp"
 #include "runtime/engine.hpp"
+#include "verify/compare/classifiers.hpp"
 #include "verify/compare/output_figures.hpp"
+#include "verify/compare/suppression.hpp"
 #include "verify/inputs/random_values.hpp"
 #include "verify/localize/partial_runs.hpp"
 
@@ -68,13 +71,15 @@ class TypeTrials {
   /// Returns the error figures of an output. An output that depends on random numbers is reported without errors,
   /// because each run generates different numbers.
   [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
-                                             const runtime::TensorMap& found) const;
+                                             const runtime::TensorMap& found, bool by_suppression) const;
 
   const runtime::Engine& engine_;
   const ChooseOptions& options_;
   onnx::Model prepared_;
   verify::PartialRuns reference_;
-  verify::RandomValues random_;  ///< The values of prepared_ that depend on random numbers.
+  verify::OutputNames classifiers_;
+  std::optional<verify::SuppressionTail> suppression_;  ///< The end of a detector, whose inputs are judged.
+  verify::RandomValues random_;                         ///< The values of prepared_ that depend on random numbers.
   std::vector<runtime::TensorMap> inputs_;
   std::vector<runtime::TensorMap> expected_;
   std::size_t count_ = 0;

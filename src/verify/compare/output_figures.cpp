@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "verify/compare/classifiers.hpp"
 #include "verify/compare/figures.hpp"
 
 namespace graft::verify {
@@ -49,13 +50,15 @@ void add_run(OutputFigures& figures, const OutputFigures& other) {
 
 void add_worst_run(OutputFigures& figures, const OutputFigures& other) {
   const OutputFigures worst = decibels_of(figures) <= decibels_of(other) ? figures : other;
+  figures.judged_by = worst.judged_by;
   add_run(figures, other);
   figures.snr_db = worst.snr_db;
   figures.signal = worst.signal;
   figures.noise = worst.noise;
 }
 
-OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference, const onnx::TensorData& found) {
+OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference, const onnx::TensorData& found,
+                         bool is_classifier) {
   OutputFigures figures;
   figures.name = name;
   figures.elements = reference.element_count();
@@ -72,7 +75,8 @@ OutputFigures figures_of(const std::string& name, const onnx::TensorData& refere
   add_errors(figures, *expected, *given);
   if (!figures.is_real) return figures;
   figures.snr_db = decibels_between(figures.signal, figures.noise);
-  const auto columns = reference.dims.empty() ? 1 : static_cast<std::size_t>(reference.dims.back());
+  if (!is_classifier) return figures;
+  const std::size_t columns = classes_of(reference.dims);
   if (columns < 2) return figures;
   for (std::size_t row = 0; row < expected->size(); row += columns) {
     const auto place_of_largest = [&](const std::vector<double>& numbers) {

@@ -25,8 +25,9 @@ void add_run(OutputFigures& figures, const OutputFigures& other);
 /// only, so that a good run does not hide a bad one.
 void add_worst_run(OutputFigures& figures, const OutputFigures& other);
 
+/// Returns the figures of one run. Counts the rows with the same largest element only for a classifier's output.
 [[nodiscard]] OutputFigures figures_of(const std::string& name, const onnx::TensorData& reference,
-                                       const onnx::TensorData& found);
+                                       const onnx::TensorData& found, bool is_classifier = false);
 
 /// The quality of all outputs of a model together: the number of elements that are not finite, and the worst output.
 struct Score {

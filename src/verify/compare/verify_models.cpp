@@ -8,16 +8,19 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "graft/error.hpp"
 #include "onnx/operator_node.hpp"
 #include "onnx/schema.hpp"
 #include "verify/compare/choices.hpp"
+#include "verify/compare/classifiers.hpp"
 #include "verify/compare/ends.hpp"
 #include "verify/compare/own_definitions.hpp"
 #include "verify/compare/rearrangement.hpp"
 #include "verify/compare/run_records.hpp"
+#include "verify/compare/suppression.hpp"
 #include "verify/inputs/random_values.hpp"
 #include "verify/inputs/unreached.hpp"
 #include "verify/judge/noisy_model.hpp"
@@ -80,7 +83,11 @@ class Verification {
         candidate_(candidate),
         options_(options),
         seeds_(options.seeds == 0 ? usual_seeds : options.seeds),
-        quantized_(options.may_be_narrower && count_of_quantizing(candidate) > count_of_quantizing(reference)) {
+        quantized_(options.may_be_narrower && count_of_quantizing(candidate) > count_of_quantizing(reference)),
+        classifiers_(classifier_outputs(reference, options.judge_outputs)) {
+    if (!options.labels.empty()) {
+      report_.accuracy = report::LabelAccuracy{.output = output_for_labels(classifiers_)};
+    }
     if (!options.may_be_narrower) return;
     reference_narrow_ = narrow_types(reference);
     candidate_narrow_ = narrow_types(candidate);
@@ -181,18 +188,24 @@ class Verification {
              rounding_of_candidate(*pair.candidate, onnx::ElementType::f32);
     });
     for (const IoPair& pair : pairs_) find_choice(pair);
-    std::set<std::string> scores;
-    for (const auto& [output, judged] : choices_) {
-      const onnx::Value& value = *judged.choice.scores;
-      if (value.producer != nullptr && !value.is_output()) scores.insert(value.name);
+    find_suppression();
+    std::set<std::string> extra_of_reference;
+    std::set<std::string> extra_of_candidate;
+    const auto add_extra = [](std::set<std::string>& names, const onnx::Value& value) {
+      if (value.producer != nullptr && !value.is_output()) names.insert(value.name);
+    };
+    for (const auto& [output, judged] : choices_) add_extra(extra_of_reference, *judged.choice.scores);
+    for (const std::string& name : suppression_ ? suppression_->inputs() : std::vector<std::string>{}) {
+      add_extra(extra_of_reference, *reference_.graph().find_local(name));
+      add_extra(extra_of_candidate, *candidate_.graph().find_local(name));
     }
     reference_options_ = {.kernels = options_.reference_kernels,
-                          .extra_outputs = {scores.begin(), scores.end()},
+                          .extra_outputs = {extra_of_reference.begin(), extra_of_reference.end()},
                           .threads = options_.threads,
                           .round_inside = rounds};
     // OpenVINO compiles in one thread, so both models are compiled at the same time.
     candidate_options_ = {.kernels = options_.candidate_kernels,
-                          .extra_outputs = {},
+                          .extra_outputs = {extra_of_candidate.begin(), extra_of_candidate.end()},
                           .threads = options_.threads,
                           .round_inside = rounds};
     std::future<std::unique_ptr<runtime::CompiledModel>> compiled_candidate =
@@ -220,7 +233,24 @@ class Verification {
       if (is_kept) synthetic_inputs_.push_back(inputs);
     }
     if (run == 0 && !options_.parts) describe_inputs(inputs);
-    return compare_outputs(inputs, expected, compiled_candidate_->run(renamed(inputs)), true);
+    const runtime::TensorMap found = compiled_candidate_->run(renamed(inputs));
+    if (report_.accuracy) add_accuracy(expected, found);
+    return compare_outputs(inputs, expected, found, true);
+  }
+
+  /// Counts the samples of a run for which each model decides for the class of the sample.
+  void add_accuracy(const runtime::TensorMap& expected, const runtime::TensorMap& found) {
+    report::LabelAccuracy& accuracy = *report_.accuracy;
+    const auto pair =
+        std::ranges::find_if(pairs_, [&](const IoPair& each) { return each.reference->name == accuracy.output; });
+    if (pair == pairs_.end()) return;
+    const std::span<const std::int64_t> labels =
+        std::span(options_.labels)
+            .subspan(std::min(options_.labels.size(), static_cast<std::size_t>(accuracy.samples)));
+    const CountedLabels reference = count_correct(expected.at(pair->reference->name), labels);
+    accuracy.reference_correct += reference.correct;
+    accuracy.candidate_correct += count_correct(found.at(pair->candidate->name), labels).correct;
+    accuracy.samples += reference.samples;
   }
 
   void describe_inputs(const runtime::TensorMap& inputs) {
@@ -399,10 +429,114 @@ class Verification {
   /// Returns the tolerance of an output of type `type`. This is the caller's tolerance if one is set. Otherwise it is
   /// network_tolerance of the type if both models compute in the same types, and a wider tolerance if one model
   /// computes in a narrower type or is quantized.
+  /// Sets suppression_ if one of the models computes the inputs of the suppression in a narrower type or is quantized.
+  void find_suppression() {
+    if (!options_.may_be_narrower || options_.relative || options_.absolute || is_across_layouts()) return;
+    suppression_ = SuppressionTail::find(reference_);
+    if (!suppression_ || !suppression_->has_inputs(candidate_) || !suppression_->has_inputs(reference_)) {
+      suppression_.reset();
+      return;
+    }
+    const auto is_narrower = [&](const std::string& name) {
+      return rounding_of_reference(*reference_.graph().find_local(name), onnx::ElementType::f32) !=
+             rounding_of_candidate(*candidate_.graph().find_local(name), onnx::ElementType::f32);
+    };
+    if (!quantized_ && std::ranges::none_of(suppression_->inputs(), is_narrower)) suppression_.reset();
+  }
+
+  /// Returns whether an input of the candidate has its channels at another position.
+  [[nodiscard]] bool is_across_layouts() const {
+    return std::ranges::any_of(inputs_, [](const IoPair& pair) {
+      return pair.reference->shape && pair.candidate->shape &&
+             !can_be_the_same(*pair.reference->shape, *pair.candidate->shape);
+    });
+  }
+
+  /// The tensors of an output in one run, and how they are compared.
+  struct Compared {
+    onnx::TensorData reference;  ///< The tensor of the reference in the candidate's order.
+    const onnx::TensorData* candidate = nullptr;
+    std::optional<Rearrangement> order;
+    std::optional<NoiseFloor> floor;
+  };
+
+  /// Judges the outputs of a detector that differ. If the inputs of its suppression agree, and the reference computes
+  /// the candidate's outputs from the candidate's inputs of the suppression, only the order of detections with nearly
+  /// equal scores differs, or which of them is kept. The outputs are then compared with those that the reference
+  /// computes from the candidate's inputs.
+  void judge_detections(RunRecord& records, std::vector<Compared>& all, const runtime::TensorMap& inputs,
+                        const runtime::TensorMap& expected, const runtime::TensorMap& found) {
+    if (!suppression_) return;
+    std::vector<std::size_t> outputs;
+    bool differs = false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const ComparedOutput& output = report_.outputs[i];
+      if (!suppression_->outputs().contains(output.reference.name) || !output.not_compared.empty()) continue;
+      outputs.push_back(i);
+      differs = differs || !records[i].difference.equal();
+    }
+    if (!differs) return;
+    std::string agreement;
+    runtime::TensorMap before;
+    for (const std::string& name : suppression_->inputs()) {
+      const auto tensor_of = [&](const runtime::TensorMap& tensors) {
+        const auto tensor = tensors.find(name);
+        return tensor != tensors.end() ? &tensor->second : &inputs.at(name);
+      };
+      const onnx::TensorData& left = *tensor_of(expected);
+      const onnx::TensorData& right = *tensor_of(found);
+      const Difference difference = compare(left, right, tolerance_between(name, name, left.type));
+      if (!difference.equal()) return;
+      before.emplace(name, right);
+      if (!is_floating_point(left.type)) continue;
+      agreement += fmt::format("{}'{}' {}", agreement.empty() ? "" : ", ", name,
+                               difference.snr_db ? fmt::format("SNR {:.1f} dB", *difference.snr_db) : "the same");
+    }
+    runtime::TensorMap computed;
+    try {
+      computed = suppression_->run(engine_.unchecked(), before);
+    } catch (const Error& error) {  // The outputs are then compared element by element.
+      if (error.kind() == Error::Kind::internal) throw;
+      return;
+    }
+    std::vector<Difference> differences;
+    for (const std::size_t i : outputs) {
+      const onnx::TensorData& tensor = computed.at(report_.outputs[i].reference.name);
+      differences.push_back(compare(tensor, *all[i].candidate, records[i].tolerance));
+      if (!differences.back().equal()) return;
+    }
+    OutputNames names;
+    runtime::TensorMap renamed_outputs;
+    for (const std::size_t i : outputs) {
+      names.insert(report_.outputs[i].reference.name);
+      renamed_outputs.emplace(report_.outputs[i].reference.name, *all[i].candidate);
+    }
+    const auto matched = match_detections(names, expected, renamed_outputs);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      OutputRecord& record = records[outputs[k]];
+      if (record.difference.equal()) continue;
+      record.choice = fmt::format(
+          "elements differ at the same index, because rounding changes the order of detections with nearly equal "
+          "scores: "
+          "the inputs of {} agree ({}), and from the candidate's inputs the reference computes the candidate's "
+          "detections{}",
+          suppression_->description(), agreement, matched ? "; " + matched->text() : "");
+      record.difference = differences[k];
+      all[outputs[k]].reference = computed.at(report_.outputs[outputs[k]].reference.name);
+    }
+  }
+
+  /// Returns the tolerance of an output. If both models compute in the same narrow type, their results agree except for
+  /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
   [[nodiscard]] Tolerance tolerance_of(const ComparedOutput& output, onnx::ElementType type) const {
+    return tolerance_between(output.reference.name, output.candidate.name, type);
+  }
+
+  [[nodiscard]] Tolerance tolerance_between(const std::string& of_reference, const std::string& of_candidate,
+                                            onnx::ElementType type) const {
     if (const auto given = given_tolerance(options_.relative, options_.absolute, options_.snr_db, type)) return *given;
-    const onnx::Value* reference = reference_.graph().find_local(output.reference.name);
-    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate.name);
+    const onnx::Value* reference = reference_.graph().find_local(of_reference);
+    const onnx::Value* candidate = candidate_.graph().find_local(of_candidate);
     const bool rounded = reference != nullptr && is_quantized(*reference);
     Tolerance tolerance = network_tolerance(type, rounded);
     if (reference == nullptr || candidate == nullptr) return tolerance;
@@ -417,14 +551,6 @@ class Verification {
     }
     return tolerance;
   }
-
-  /// The tensors of an output in one run, and how they are compared.
-  struct Compared {
-    onnx::TensorData reference;  ///< The tensor of the reference in the candidate's order.
-    const onnx::TensorData* candidate = nullptr;
-    std::optional<Rearrangement> order;
-    std::optional<NoiseFloor> floor;
-  };
 
   /// Compares the outputs of the reference (`expected`) and of the candidate (`found`) in a run. If `measures_floors`
   /// is false, outputs that exceed their tolerance count as different without a noise floor.
@@ -458,6 +584,7 @@ class Verification {
         record.choice = std::move(*text);
       }
     }
+    judge_detections(records, all, inputs, expected, found);
     if (measures_floors) measure_floors(records, all, inputs);
     for (std::size_t i = 0; i < all.size(); ++i) complete(report_.outputs[i], records[i], all[i]);
     return records;
@@ -511,7 +638,8 @@ class Verification {
     record.is_lost = difference.equal() && is_lost_in_noise(difference, compared.floor);
     record.floor = summary_of(compared.floor, difference);
     if (difference.incomparable.empty() && output.not_compared.empty() && reference.dims == candidate.dims) {
-      record.figures = figures_of(output.reference.name, reference, candidate);
+      record.figures =
+          figures_of(output.reference.name, reference, candidate, classifiers_.contains(output.reference.name));
     }
   }
 
@@ -544,6 +672,7 @@ class Verification {
   const VerifyOptions& options_;
   std::size_t seeds_;
   bool quantized_;
+  OutputNames classifiers_;  ///< The outputs of the reference whose figures count the rows with the same top-1.
   NarrowTypes reference_narrow_;
   NarrowTypes candidate_narrow_;
   /// Whether operators of the candidate run their own kernels and some of their tensors are f16 or bf16.
@@ -555,6 +684,7 @@ class Verification {
   std::unique_ptr<runtime::CompiledModel> compiled_reference_;
   std::unique_ptr<runtime::CompiledModel> compiled_candidate_;
   std::map<std::string, JudgedChoice> choices_;  ///< The judged indices, by the name of the reference's output.
+  std::optional<SuppressionTail> suppression_;   ///< The end of a detector, if both models have its inputs.
   bool is_exchanged_ = false;  ///< Whether an input has its channel axis at another position in the candidate.
   std::optional<NoisyModel> noisy_;
   /// The reference with noise in the second engine, which confirms noise floors; empty if there is no second engine.

@@ -64,6 +64,10 @@ struct VerifyOptions {
   std::optional<double> snr_db = {};
   runtime::OperatorKernels reference_kernels = runtime::OperatorKernels::functions;
   runtime::OperatorKernels candidate_kernels = runtime::OperatorKernels::functions;
+  /// The class of each sample, in the order of the runs. If not empty, VerifyReport::accuracy is filled.
+  std::vector<std::int64_t> labels = {};
+  /// The outputs with the scores of a classifier; if empty, classifier_outputs() finds them.
+  std::vector<std::string> judge_outputs = {};
   int threads = 0;  ///< Number of threads; see runtime::CompileOptions.
   /// Whether the models may come from different frameworks (compare_layers always assumes this). If the channel axis of
   /// an input is at another position in the candidate (NHWC, NCHW), the input and the corresponding outputs are
