@@ -35,7 +35,7 @@ using OutputNames = std::set<std::string, std::less<>>;
 [[nodiscard]] std::size_t classes_of(const std::vector<std::int64_t>& dims);
 
 /// Returns the only one of these outputs, for the accuracy with classes. Throws Error, which names Setting labels and
-/// judge_outputs, if there is none or more than one.
+/// judge_outputs, unless there is exactly one.
 [[nodiscard]] std::string output_for_labels(const OutputNames& outputs);
 
 struct CountedLabels {
