@@ -217,6 +217,8 @@ def test_a_recipe_without_a_scale_is_noted_with_the_range_of_the_values(graft, t
         np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"][0, 0], expected, rtol=1e-5, atol=1e-4)
         said = " ".join(answer.err.split())
         assert (note is None and "the recipe has no scale" not in said) or (note is not None and note in said), said
+
+
 def check_accuracy(graft, data, folder, int8, images, order):
     """Checks the accuracies of --labels against those of ONNX Runtime. `order` has the index of each image."""
     classes = np.array([i % 3 for i in order])  # the names of the folders
