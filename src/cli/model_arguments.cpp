@@ -100,7 +100,8 @@ void add_labels(Command& command, toolkit::DataFiles& data, std::vector<std::str
   Option* labels = command.add_option(
       "--labels", data.labels,
       "classes of a folder's images, for the accuracy: folders (the name of the folder of each image) or a text or CSV "
-      "file with a line NAME,CLASS for each image (see the guide \"Give data to Graft\", data.md)");
+      "file with a line NAME,CLASS for each image (see " +
+          guide_page("data") + ")");
   labels->type_name("LABELS");
   Option* outputs = command.add_option(
       "--judge-output", judge_outputs,
