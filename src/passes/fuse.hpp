@@ -34,8 +34,9 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
 /// constant with more dimensions would raise it).
 [[nodiscard]] std::string obstacle_of_x(const onnx::Match& match, std::string_view op_name);
 
-/// Returns whether replacing the nodes that compute y from x by `op` is useful, see Rewriter::is_wanted. `inputs` is
-/// the number of inputs of the operator.
+/// Returns whether it is useful to replace the nodes that compute y from x by the operator `op`: TensorRT must have a
+/// native layer for it, or build plugins in the graph of y. Rewriter::is_wanted describes the details. `inputs` is the
+/// number of inputs of the operator.
 [[nodiscard]] bool is_wanted(Rewriter& rewriter, const Operator& op, const onnx::Value& x, const onnx::Value& y,
                              std::size_t inputs = 1);
 

@@ -39,9 +39,11 @@ struct ConvertOptions {
   /// and cannot run by itself. Such a proof may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
-  /// Passes of the caller, in the order in which they run; Pass::after is the place of each.
+  /// Further passes of the caller. Pass::after names the pass after which each of them runs; passes with the same
+  /// `after` run in the order of this list.
   std::vector<Pass> extra_passes;
-  /// Called before each pass with its name, the number of passes already run and the total number.
+  /// Called before each pass with its name, the number of passes already run and the total number. Not called if empty,
+  /// which is the default.
   std::function<void(std::string_view pass, std::size_t done, std::size_t total)> progress;
 };
 

@@ -18,8 +18,8 @@ using report::Rewrite;
 using report::RewriteReport;
 using report::RuleOutcome;
 
-/// Returns whether near miss `a` should be reported before `b`: patterns of loaded operator libraries come first, then
-/// patterns of which a larger share of nodes matched.
+/// Returns whether near miss `a` should be reported before `b`. Patterns of loaded operator libraries come first, then
+/// the patterns with the larger fraction of matched nodes.
 [[nodiscard]] bool is_nearer(const NearMiss& a, const NearMiss& b);
 
 /// Returns one line for each kind of rejected rewrite, with the first affected node and the cause. Rewrites requested

@@ -111,7 +111,8 @@ class Rewriter {
   /// the change as rejected in the report if the change is disproved or cannot be proven.
   bool apply(const Proposal& proposal);
 
-  /// The nodes that a rewrite replaces, or a description of other things (`others`), see Rewrite.
+  /// The things that a rewrite replaces, for its entry in the report: nodes, and in `others` a description of things
+  /// that `nodes` does not list, such as "3 calls of functions"; empty if there are none.
   struct Subject {
     std::vector<NodeRef> nodes = {};
     std::string others = {};

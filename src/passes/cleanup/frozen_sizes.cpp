@@ -31,8 +31,9 @@ bool is_flattened(const onnx::Value& value) {
   });
 }
 
-/// Returns whether windows of this kernel and stride divide `size` elements into `count` windows, as an exporter writes
-/// an adaptive pool. Kernels of 2 and 3 are excluded, because they are usual pooling windows at any size.
+/// Returns whether pooling windows with this kernel and stride divide an axis of `size` elements into `count` windows.
+/// Exporters write an adaptive pool, whose number of windows is fixed, as such a pool. Kernels of 2 and 3 are excluded,
+/// because they are usual pooling windows at any size.
 bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t ceiling = (size + count - 1) / count;
   const std::int64_t floor = size / count;
@@ -72,8 +73,9 @@ std::optional<std::string> frozen_window(const onnx::Node& node, const onnx::Mod
   return std::nullopt;
 }
 
-/// Returns a clause for messages if a Reshape has a constant target that was computed from sizes which are now dynamic,
-/// otherwise nothing. At other sizes such a Reshape fails, or moves elements of an image into the batch axis.
+/// Returns a clause for messages if the node is a Reshape whose constant target contains a length that was computed
+/// from sizes which are now dynamic. Returns nothing for any other node. At other sizes such a Reshape fails, or moves
+/// elements of an image into the batch axis.
 std::optional<std::string> frozen_length(const onnx::Node& node) {
   if (!node.is("Reshape") || node.input(0) == nullptr || !node.input(0)->shape || node.input(1) == nullptr) {
     return std::nullopt;

@@ -31,7 +31,7 @@ class NodeNames {
 /// are unique in the graph; those of later copies get the suffixes ~1, ~2 ...
 class BodyCopies {
  public:
-  /// Selects which shapes the copied values have.
+  /// Selects whether the copied values have the shapes that the body declares.
   enum class Shapes {
     same,     ///< The copies have the shapes of the body.
     inferred  ///< The copies have no shapes that inference can find, as these may differ between copies.

@@ -62,8 +62,8 @@ std::optional<double> constant_number(const onnx::Value* value) {
   return numbers ? std::optional(numbers->front()) : std::nullopt;
 }
 
-/// Returns whether a Cast converts 0 to 0 and no other count to 0. False for integer types narrower than i32 and for
-/// unsigned ones, because large counts wrap.
+/// Returns whether a node is a Cast that converts a number of elements to 0 only if it is 0. Returns false for a Cast
+/// to integers narrower than i32 or to unsigned integers, because a large number may wrap to 0 there.
 bool keeps_zero_apart(const onnx::Node& cast) {
   using onnx::ElementType;
   if (!cast.is("Cast") || cast.output() == nullptr || !cast.output()->type) return false;
@@ -75,8 +75,8 @@ bool has_one_element(const onnx::Value& value) {
   return value.shape && std::all_of(value.shape->begin(), value.shape->end(), [](const Dim& dim) { return dim == 1; });
 }
 
-/// Returns the tensor of which the value is a size: the number of elements, or the product of one or more sizes from
-/// its Shape. If the value is 0, the tensor has no elements. Returns null if the value is not such a size.
+/// Returns the tensor whose size `value` contains: its number of elements, or the product of one or more of its
+/// dimensions. The tensor has no elements if `value` is 0. Returns null if `value` is not computed as such a size.
 onnx::Value* counted_tensor(const onnx::Value* value) {
   bool is_one_number = false;
   while (value != nullptr && value->producer != nullptr) {
@@ -98,15 +98,17 @@ onnx::Value* counted_tensor(const onnx::Value* value) {
   return nullptr;
 }
 
-/// A condition that is true for a count of 0 and false for all other counts, or the opposite.
+/// A condition of an If that shows whether a tensor has no elements. It compares a size of the tensor with a constant,
+/// and its result for size 0 differs from its result for all other sizes.
 struct EmptyCheck {
   onnx::Value* tensor = nullptr;        ///< The tensor that has no elements if the count is 0.
   bool if_empty = false;                ///< The condition for a count of 0.
   std::vector<onnx::Node*> nodes = {};  ///< The nodes that compute the condition from the count.
 };
 
-/// Returns the check if a node compares the size of a tensor with a constant and the result separates 0 from all other
-/// sizes; otherwise nothing. `nodes` of the result is empty.
+/// Returns the EmptyCheck of a node that compares the size of a tensor with a constant, if the result for size 0
+/// differs from the result for all other sizes; otherwise nothing. The caller must set `nodes` of the result, which is
+/// empty.
 std::optional<EmptyCheck> read_comparison(const onnx::Node& node) {
   for (const std::size_t counted : {0, 1}) {
     const auto number = constant_number(node.input(1 - counted));

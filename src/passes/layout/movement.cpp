@@ -53,8 +53,9 @@ std::vector<onnx::Value*> data_inputs(const onnx::Node& node) {
   return result;
 }
 
-/// Returns whether x and y have the same known rank, no axis of y is known to be shorter than in x or refused by
-/// `may_become`, and at least one axis is, or may be, longer.
+/// Returns whether y may be x with at least one axis made longer. Both must have the same known rank. No axis of y may
+/// be known to be shorter than in x, and `may_become(size in x, size in y)` must return true for each axis with known
+/// sizes.
 bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std::int64_t, std::int64_t)) {
   if (!x.shape || !y.shape || x.shape->size() != y.shape->size()) return false;
   bool grows = false;
@@ -253,8 +254,9 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& dims) {
   return strides;
 }
 
-/// Returns the axis maps of one run. Returns nothing if the source of an element does not follow from its position on
-/// each axis alone; `reason` is then set if there is an explanation for the user.
+/// Returns, for each axis of y, the index on the same axis of x from which the elements come. Returns nothing if an
+/// element's index on one axis of x depends on its indices on other axes of y, and sets `reason` if this can be
+/// explained to the user.
 std::optional<AxisMaps> separate(const MovedElements& elements, std::string& reason) {
   const std::size_t rank = elements.x_dims.size();
   if (elements.y_dims.size() != rank) return std::nullopt;
@@ -304,9 +306,9 @@ std::optional<AxisMaps> separate(const MovedElements& elements, std::string& rea
   return maps;
 }
 
-/// The region of a movement in which the large fixed sizes are replaced by the symbols `opened`, each of which may have
-/// any value from `least_opened` on. Large images then run at small sizes, and movements that differ only in these
-/// sizes run once.
+/// The nodes of a movement as a separate model, in which large fixed sizes are replaced by the symbols `opened`. Each
+/// symbol may have any value from `least_opened` on. Large images can then be run at small sizes, and movements that
+/// differ only in these sizes are run once.
 struct Sized {
   onnx::Model region;
   std::vector<std::string> opened = {};
@@ -327,8 +329,8 @@ Sized sized(onnx::Model region) {
           .least_opened = 2 * opened->largest_named + 1};
 }
 
-/// Runs a movement at up to three sets of sizes, or once if all sizes are fixed, and returns its axis maps. `runs` of
-/// the result is empty if the region cannot be run or does not move whole axes.
+/// Runs the nodes of a movement at up to three sets of sizes, or once if all sizes are fixed, and returns the axis maps
+/// that result. `runs` of the result is empty if the nodes cannot be run or do not move whole axes.
 LearnedMovement learn(const runtime::Engine& engine, const Sized& movement) {
   LearnedMovement learned;
   try {

@@ -232,7 +232,8 @@ class Group {
     });
   }
 
-  /// Calls f(node, index) for each node of which a body returns `value` as its output number `index`.
+  /// Calls f(node, index) for each node with a body, such as an If, whose body returns `value`. `index` is the index of
+  /// this output of the body.
   template <class F>
   static void for_each_branch_returning(const Value& value, const F& f) {
     value.graph->root().for_each_node([&](Node& node) {

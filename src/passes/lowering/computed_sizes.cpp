@@ -104,7 +104,8 @@ std::optional<Numbers> numbers_of(Site& site) {
   return numbers;
 }
 
-/// Replaces a Range by a Slice of the constant that holds `numbers`, the most elements that the Range can return.
+/// Replaces a Range by a Slice of a constant. The constant holds `numbers`, all elements that the Range returns at its
+/// largest limit; the Slice keeps those below the limit that is computed at run time.
 void cut_numbers(Node& range, const Numbers& numbers) {
   Writer writer(range);
   Value& limit = *range.input(1);

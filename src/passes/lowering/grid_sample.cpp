@@ -30,7 +30,8 @@ struct ImageSize {
 
   [[nodiscard]] std::size_t axes() const { return along.size(); }
   [[nodiscard]] std::int64_t framed(std::size_t axis) const { return along[axis] + 2 * frame; }
-  /// Returns the number of pixels by which neighbors along an axis are apart.
+  /// Returns the distance between neighbors along an axis, in elements of the flattened image (with its frame of
+  /// zeros).
   [[nodiscard]] std::int64_t step(std::size_t axis) const {
     std::int64_t pixels = 1;
     for (std::size_t i = 0; i < axis; ++i) pixels *= framed(i);

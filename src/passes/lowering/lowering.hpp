@@ -64,8 +64,8 @@ struct Replacement {
   std::string number(std::string name, double value, onnx::ElementType type = onnx::ElementType::f32);
 };
 
-/// A cache of facts about the sequences of the model, so that a chain of SequenceInsert nodes is followed once and not
-/// for each node that reads a sequence.
+/// A cache of the lengths and the split ranges of the sequences in the model, so that a chain of SequenceInsert nodes
+/// is followed once and not for each node that reads a sequence.
 struct SequenceFacts {
   /// The number of tensors of a sequence, or in `why_not` why it is not known.
   struct Length {
@@ -139,8 +139,8 @@ class Site {
   /// Returns the elements of a constant input as double, or nothing if the input is absent, not constant or not
   /// numeric.
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::size_t input) const;
-  /// Returns a list attribute, or a list of `count` times `otherwise` if the attribute is absent. Throws Error if the
-  /// list does not have `count` elements.
+  /// Returns a list attribute, or a list with `count` elements that are all `otherwise` if the attribute is absent.
+  /// Throws Error if the list of the node does not have `count` elements.
   [[nodiscard]] std::vector<std::int64_t> ints_or(std::string_view attribute, std::size_t count,
                                                   std::int64_t otherwise) const;
 
@@ -166,16 +166,17 @@ inline constexpr std::string_view any_domain = "*";
 struct Lowering {
   std::string_view op_type;
   std::string_view refused;  ///< The form that TensorRT refuses: "K above 3840", which follows "TopK with".
-  /// Returns whether a node has the form `refused`. Null if every node of the operator has it, or if it depends on
-  /// shapes or other nodes, which only `lower` examines.
+  /// Returns whether TensorRT refuses this node, because it has the attributes or types that `refused` describes. Null
+  /// if TensorRT refuses every node of the operator, or if that depends on shapes or other nodes, which `lower`
+  /// examines.
   bool (*is_refused)(const onnx::Node& node);
   std::string_view form;   ///< The replacement, for the documentation.
   std::string_view needs;  ///< The conditions, for the documentation.
   /// Called for nodes for which `is_refused` is null or returns true. Returns the replacement. Returns nothing if the
   /// node needs none because TensorRT accepts it, or, after storing the reason with site.no(), if it cannot be lowered.
   std::optional<Replacement> (*lower)(Site& site);
-  /// The first clause of the advice on a refused node, if the advice is more than to run `graft convert`; otherwise
-  /// empty.
+  /// The text with which the advice on a refused node begins, if the user needs to know more than that `graft convert`
+  /// replaces the node; otherwise empty.
   std::string_view advice = {};
   /// The domain of the operator: empty for ONNX's own operators, any_domain for a plugin of another library.
   std::string_view domain = {};
@@ -193,7 +194,8 @@ struct Lowering {
 [[nodiscard]] std::span<const Lowering> lowerings();
 /// Returns the first lowering for the operator of a node, whatever its form, or null if none exists.
 [[nodiscard]] const Lowering* find_lowering(const onnx::Node& node);
-/// Returns whether the operator of a node has a lowering whose `is_refused` accepts the node.
+/// Returns whether a lowering may replace a node: it is for the node's operator, and its Lowering::is_refused is null
+/// or returns true for the node.
 [[nodiscard]] bool has_lowered_form(const onnx::Node& node);
 
 [[nodiscard]] std::int64_t product(const std::vector<std::int64_t>& sizes);
@@ -243,8 +245,10 @@ class TableTooLarge : public std::runtime_error {
                            std::to_string(most_constants) + " elements") {}
 };
 
-/// Returns whether the node may be replaced by `copied` nodes: all nodes copied so far and these must not exceed the
-/// limits. Otherwise stores a reason that begins with `what`, such as "its 3 iterations of 2 nodes are".
+/// Returns whether the node may be replaced by `copied` nodes: they must not be more than `limit`, and all nodes that
+/// were copied in the model so far, including these, not more than 64 times `limit`. Otherwise stores a reason with
+/// site.no(); if this node alone exceeds `limit`, the reason begins with `what`, such as "its 3 iterations of 2 nodes
+/// are".
 [[nodiscard]] bool is_within_limit(Site& site, std::int64_t copied, std::int64_t limit, const std::string& what);
 
 /// Throws TableTooLarge if a tensor of these sizes has more than most_constants elements.

@@ -44,7 +44,8 @@ constexpr std::string_view known_sequence =
 constexpr std::string_view resolves_sequences =
     "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
 
-/// Returns the entry of `all_lowerings` for an operator of which TensorRT refuses sizes that are computed from data.
+/// Returns the entry of `all_lowerings` for an operator that TensorRT supports, but whose output sizes must not be
+/// computed from data.
 constexpr Lowering of_computed_sizes(std::string_view op_type) {
   return {.op_type = op_type,
           .refused = "sizes computed from inputs that are not i32 or i64, or from a result of If",
@@ -54,7 +55,8 @@ constexpr Lowering of_computed_sizes(std::string_view op_type) {
           .lower = lower_computed_size};
 }
 
-/// Returns the entry of `all_lowerings` for an operator that TensorRT does not support in any form.
+/// Returns the entry of `all_lowerings` for an operator that TensorRT does not support at all. `form` describes the
+/// replacement and `needs` its conditions, both for the documentation; `lower` writes the replacement.
 constexpr Lowering of_every_form(std::string_view domain, std::string_view op_type, std::string_view form,
                                  std::string_view needs, std::optional<Replacement> (*lower)(Site& site)) {
   return {.op_type = op_type,
@@ -66,13 +68,15 @@ constexpr Lowering of_every_form(std::string_view domain, std::string_view op_ty
           .domain = domain};
 }
 
-/// Returns the entry of `all_lowerings` for an operator of the domain com.microsoft.
+/// Returns the entry of `all_lowerings` for an operator of the domain com.microsoft. The other parameters are those of
+/// of_every_form().
 constexpr Lowering of_onnxruntime(std::string_view op_type, std::string_view form, std::string_view needs,
                                   std::optional<Replacement> (*lower)(Site& site)) {
   return of_every_form(onnx::onnxruntime_domain, op_type, form, needs, lower);
 }
 
-/// Returns the entry of `all_lowerings` for a plugin of another library.
+/// Returns the entry of `all_lowerings` for a plugin of another library, whose name is the operator type of the node.
+/// The other parameters are those of of_every_form().
 constexpr Lowering of_plugin(std::string_view name, std::string_view form, std::string_view needs,
                              std::optional<Replacement> (*lower)(Site& site)) {
   return of_every_form(any_domain, name, form, needs, lower);

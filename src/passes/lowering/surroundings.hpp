@@ -64,9 +64,9 @@ enum class Condition : std::uint8_t {
 /// or from a result of an If.
 [[nodiscard]] bool has_size_from_data(const onnx::Node& node);
 
-/// Returns the innermost If with a condition that is not constant around `node`, if `node` is itself such an If that
-/// computes tensors with dynamic sizes. TensorRT does not build such nested Ifs. Returns null otherwise, and if a Loop
-/// or Scan is around the node.
+/// Returns the innermost If around `node` whose condition is not constant, if TensorRT refuses the nesting: `node` is
+/// also an If without a constant condition, and computes tensors with dynamic sizes. Returns null otherwise, and if a
+/// Loop or Scan is around the node.
 [[nodiscard]] const onnx::Node* find_if_around(const onnx::Node& node);
 /// Returns the If, Loop or Scan from whose results the input of a cubic Resize with dynamic height or width is
 /// computed, or null. TensorRT does not build such a Resize.

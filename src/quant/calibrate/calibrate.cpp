@@ -24,7 +24,8 @@
 namespace graft::quant {
 namespace {
 
-/// Computes an FNV-1a hash of everything that affects the counts, to detect a state of another calibration.
+/// Computes an FNV-1a hash of everything on which the histograms of a calibration depend. With the hash, a state file
+/// that belongs to another calibration is detected.
 class Fingerprint {
  public:
   void add(std::string_view bytes) {
@@ -66,8 +67,8 @@ io::NpyArray array_of(onnx::ElementType type, std::vector<std::int64_t> shape, c
   return array;
 }
 
-/// The model, the data and the tensors of a calibration, as hashes and names. Counts can only be added to counts with
-/// an equal identity.
+/// Identifies a calibration by hashes of its model and data and by the names of its tensors. Histograms of two
+/// calibrations can only be added if their identities are equal.
 class Identity {
  public:
   Identity(const onnx::Model& model, const std::vector<std::string>& tensors, const CalibrationData& data) {
@@ -78,8 +79,8 @@ class Identity {
   }
 
   [[nodiscard]] const std::map<std::string, std::string>& entries() const { return entries_; }
-  /// Returns words for messages for an entry that differs: "model", "set of data" or "choice of tensors". `what` is its
-  /// key in entries().
+  /// Returns, for a message about a difference between two identities, the words for the entry that differs: "model",
+  /// "set of data" or "choice of tensors". `what` is the key of the entry in entries().
   [[nodiscard]] static std::string_view words(std::string_view what) {
     if (what == "data") return "set of data";
     return what == "model" ? "model" : "choice of tensors";
@@ -188,7 +189,7 @@ class State {
   const Identity& identity_;
 };
 
-/// The counts of a range of samples, which one process serializes and sends to another.
+/// The histograms of all tensors over a range of samples, which one process serializes and sends to another.
 struct CountedPart {
   struct Tensor {
     std::string name;
@@ -317,8 +318,9 @@ std::size_t count_of_workers(std::size_t threads) {
   return best;
 }
 
-/// Runs a range of the samples and adds the values of their tensors to `counts`. If `after_round` is set, it is called
-/// with an index `done` whenever exactly the samples of the range before `done` are counted.
+/// Runs a range of the samples and adds the values of their tensors to the histograms `counts`. If `after_round` is
+/// set, it is called each time `counts` contains complete samples only: `done` is the index of the first sample of the
+/// range that is not counted yet.
 void count_samples(const runtime::Engine& engine, const onnx::Model& model, const std::vector<std::string>& tensors,
                    const CalibrationData& data, SampleRange range, const CalibrateOptions& options, Histograms& counts,
                    const std::function<void(std::int64_t done)>& after_round) {

@@ -14,7 +14,7 @@ namespace {
 /// A layer and the factors by which its weights are scaled, for each input and each output channel.
 struct Layer {
   WeightedLayer layer;
-  /// The layout of the matrix of input and output channels, as if each kernel had a single position.
+  /// The axes of `sizes`, a matrix with one number for each pair of input and output channel.
   WeightLayout pairs;
   std::vector<float> sizes;     ///< The largest absolute weight of each pair.
   std::vector<double> inputs;   ///< The factor of each input channel.

@@ -13,8 +13,8 @@
 namespace graft::quant {
 namespace {
 
-/// Returns whether the schema allows both f32 and f16 for its type variable `letter`. For Resize only the type of the
-/// first input counts, because regions and sizes are f32 in files of every opset.
+/// Returns whether the schema allows both f32 and f16 for its type variable `letter`. For Resize this is only true for
+/// the type of the first input, because the inputs roi and scales are f32 in files of every opset.
 bool can_narrow(const onnx::SchemaTypes& types, char letter) {
   const onnx::TypeSet* allowed = types.types_of(letter);
   return allowed != nullptr && allowed->contains(onnx::ElementType::f32) && allowed->contains(onnx::ElementType::f16) &&
@@ -70,7 +70,9 @@ std::optional<std::string> reason_to_keep(const onnx::Node& node, const TypedOpt
   return std::nullopt;
 }
 
-/// Returns the plan of a Graft node, from the row of its type table whose first input has the type `narrow`.
+/// Returns the plan of a Graft node for computing in the type `narrow`: it uses the first type combination of the
+/// operator that has `narrow` for the first input and that the node's ranks allow. The node stays in f32 if there is
+/// none.
 NodePlan operator_plan(const onnx::Node& node, onnx::ElementType narrow) {
   const auto op = make_operator(node);
   if (op == nullptr) return kept(unknown_operator_reason());
@@ -177,8 +179,8 @@ Side wanted_by(const NodePlans& plans, const onnx::Use& use) {
   return plan.type == NodeType::follows ? Side::f32 : Side::narrow;
 }
 
-/// Returns whether a flexible node needs fewer Casts in f32 than in the narrow type (f16 or bf16), given that its
-/// inputs are f32.
+/// Returns whether a node that computes the same result in any type (NodePlan::flexible) needs fewer Casts in f32 than
+/// in the narrow type (f16 or bf16). Its inputs must be f32.
 bool is_wanted_in_f32(const NodePlans& plans, bool typed_io, const onnx::Node& node, const NodePlan& plan) {
   bool narrow = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {

@@ -18,7 +18,8 @@
 namespace graft::quant {
 namespace {
 
-/// The number of samples on which single layers, and the f16 or bf16 types of the nodes that are not int8, are judged.
+/// The number of samples that measure the loss of each single layer in int8, and that are used to choose f16, bf16 or
+/// f32 for the nodes that are not int8.
 constexpr std::int64_t sensitivity_samples = 8;
 /// The number of samples from which SmoothQuant measures the largest values of channels. More samples change them
 /// little.
@@ -138,8 +139,8 @@ class Int8Chooser {
     if (options_.improve.equalize) result_.equalized = equalize_across_layers(prepared_);
   }
 
-  /// Returns the model with `kept` layers in f32 and all others quantized, rounded and bias-corrected as the options
-  /// say, and judges it.
+  /// Returns the model with the layers `kept` in f32 and all others quantized, rounded and bias-corrected as the
+  /// options say, together with the accuracy of its outputs.
   [[nodiscard]] Candidate make(const KeptLayers& kept) {
     Candidate made{.kept = kept,
                    .plan = scaling_.plan_with(kept),

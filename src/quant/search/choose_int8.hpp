@@ -53,10 +53,12 @@ struct Int8Options {
   std::vector<std::string> only;  ///< Patterns of all nodes that may become int8; if empty, all may.
   /// Scales that TensorRT computed. If set, nothing is calibrated, and data are only used to compare outputs.
   std::optional<CalibrationCache> cache;
-  /// The file that stores the counts between runs; empty for none. See CalibrateOptions::state.
+  /// The file that stores the histograms of an interrupted calibration, so that a later run continues it; empty for
+  /// none. See CalibrateOptions::state.
   std::filesystem::path state = {};
-  /// If set, other processes count the samples. The function starts these processes and returns a function that returns
-  /// their parts; see CalibrateOptions::parts. If empty, the calling process counts all samples.
+  /// If set, other processes count the samples of a calibration. The function starts these processes and returns a
+  /// function that returns their results one after the other; see CalibrateOptions::parts. If empty, the calling
+  /// process counts all samples.
   std::function<NextPart(const CalibrationWork&)> parts = {};
   std::optional<double> limit_db;  ///< The signal-to-noise ratio in dB that each output must reach.
   /// The type, f16 or bf16, for nodes that are not int8; nothing leaves them in f32. Nodes that would lose too much

@@ -34,13 +34,14 @@ struct MaskTensor {
 };
 
 /// Adds to `kept` the nodes that compute or read a tensor with values beyond the range of the type, or with integers
-/// that the type cannot represent exactly. Does not add the nodes of masks, tensors beyond the range whose readers
-/// compute the same from minus infinity, and returns these tensors.
+/// that the type cannot represent exactly. Tensors beyond the range whose readers compute the same result from minus
+/// infinity (masks) are returned instead, and their nodes are not added.
 [[nodiscard]] std::vector<MaskTensor> keep_overflowing(KeptNodes& kept, const MeasuredTensors& measured,
                                                        const onnx::Graph& graph, report::Precision precision);
 /// Adds to `kept` the nodes whose internal sums are beyond the range of the type.
 void keep_sums(KeptNodes& kept, const MeasuredTensors& measured, report::Precision precision);
-/// Adds to `kept` the node that computes a tensor and the nodes that read it. `why` and `what` are the reason.
+/// Adds to `kept` the node that computes a tensor and the nodes that read it. `why` is stored as KeptNode::why, and
+/// `what` describes the tensor in KeptNode::reason.
 void keep_makers_and_readers(KeptNodes& kept, const onnx::Value& value, WhyKept why, const std::string& what);
 
 /// Returns whether a node computes a tensor of f32.
