@@ -218,7 +218,8 @@ class AutoRun {
     check_writable(report_.engine);
   }
 
-  /// Checks the data and the options of the quantization, before minutes of work. The elements are read later.
+  /// Throws Error if the data or the options of the quantization are invalid, so that such errors appear before the
+  /// slow steps. Reads only the headers of the data files.
   void check_data() {
     const GivenData given{
         .files = options_.data_files,
@@ -420,8 +421,8 @@ class AutoRun {
                     targets.size() == 1 ? "this GPU" : "these GPUs", setting_name(Setting::targets));
   }
 
-  /// Returns whether the plugin library has code for all targets of an engine with plugins. If not, the step that
-  /// builds is negative, before minutes of comparison and calibration.
+  /// Returns whether the plugin library has code for all targets of an engine with plugins. If it has not, sets the
+  /// state of the build step to `negative`, so that the slow comparison and calibration before the build are not run.
   bool have_plugins_code() {
     AutoStep& build = step(build_step);
     BuildOptions options = build_options();

@@ -50,7 +50,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// Returns the release of the TensorRT of a build, or nothing if there are no rules for it.
+/// Returns the release of TensorRT with which an engine was built, or nothing if Graft has no rules for this release.
 std::optional<inspect::Release> release_of(const report::TensorRTIdentity& tensorrt) {
   return inspect::find_release(fmt::format("{}-{}", tensorrt.flavor == "rtx" ? "rtx" : "tensorrt", tensorrt.version));
 }
@@ -86,9 +86,9 @@ std::string command_without_plugins(const Model& given, const BuildOptions& opti
   return cut_command(file, {}, convert);
 }
 
-/// Returns the ways to an engine without plugins or with plugins that run on all targets. The first one is a command
-/// that can be copied. `need`: the node that only a plugin runs, or an empty string. `present`: the targets for which
-/// the plugin library has code.
+/// Returns advice for an error message about GPUs for which the plugin library has no code: commands and steps with
+/// which the user gets an engine. `need` describes a node that only a plugin runs; empty if all operators also have
+/// native layers. `present` contains the targets for which the library has code.
 std::string remedies_without_code(const Model& given, const std::filesystem::path& engine, const BuildOptions& options,
                                   const std::string& need, const std::vector<std::string>& present) {
   BuildOptions without = options;
@@ -271,8 +271,8 @@ EngineError with_names(const EngineError& error, const onnx::Model& model) {
 }
 
 /// Adds to `nodes` a verdict on each node whose output has another type or shape in TensorRT's network than ONNX
-/// defines, unless a rule has already found a problem of the node. `parsed` is the model as TensorRT parsed it, and
-/// `tensors` the member of this name in the engine driver's result.
+/// defines, unless `nodes` already has a problem of the node. `parsed` is the model as TensorRT parsed it, and
+/// `tensors` the JSON list of TensorRT's tensors that the engine driver returned.
 void add_different_tensors(const onnx::Model& parsed, const nlohmann::json& tensors,
                            std::vector<report::NodeSupport>& nodes) {
   for (const auto& different : inspect::find_different_tensors(parsed, tensors)) {

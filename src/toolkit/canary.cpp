@@ -45,10 +45,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The limits on the number of elements that are stored for one inner tensor. The largest limit is used with which all
-/// tensors of a run together have at most `most_of_run` stored elements, or else the smallest. The numbers are primes,
-/// so that the evenly spaced positions of the stored elements are in all columns of a matrix even if its row length is
-/// a round number.
+/// The possible numbers of elements that are stored for an inner tensor. The largest of them is used for which all
+/// tensors of a run together have at most `most_of_run` stored elements; if none fits, the smallest is used. The
+/// numbers are primes, so that the evenly spaced positions of the stored elements are in all columns of a matrix even
+/// if its row length is a round number.
 constexpr std::array<std::int64_t, 4> sample_counts = {65521, 16381, 4093, 1021};
 constexpr std::int64_t most_of_run = 16 << 20;
 constexpr std::int64_t samples_of_output = 1048573;
@@ -82,7 +82,8 @@ class CanaryRuns {
     choose();
   }
 
-  /// Writes expected_N.npz and allowed_N.npz for each run N to the folder, and appends their names to `files`.
+  /// Writes two files for each run N to the folder: expected_N.npz with the correct values of the tensors, and
+  /// allowed_N.npz with the allowed difference of each value. Appends the names of the files to `files`.
   void write(const fs::path& folder, std::vector<std::string>& files) {
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       io::NpzArrays expected;

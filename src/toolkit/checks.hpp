@@ -11,8 +11,9 @@
 
 namespace graft::toolkit {
 
-/// Throws an Error unless `is_good`, such as "VerifyOptions::relative: found -1; the value must be a number of at least
-/// 0", where the last words are `allowed`.
+/// Throws Error if `is_good` is false. With the option "VerifyOptions::relative", -1 for `found`, and "a number of at
+/// least 0" for `allowed`, the message is "VerifyOptions::relative: found -1; the value must be a number of at least
+/// 0".
 inline void check_number(bool is_good, std::string_view option, double found, std::string_view allowed) {
   if (!is_good) throw Error(fmt::format("{}: found {}; the value must be {}", option, found, allowed));
 }

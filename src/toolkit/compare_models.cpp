@@ -144,7 +144,8 @@ GivenData given_data(const VerifyOptions& options) {
           .setting = Setting::verify_data};
 }
 
-/// Returns the shapes in the options and the shapes of the data whose input is named, by input name.
+/// Returns, by input name, the shapes that the options set and the shapes of the caller's data. Data without an input
+/// name are left out.
 InputShapes given_shapes(const graft::verify::VerifyOptions& options, const GivenData& data) {
   InputShapes shapes;
   const auto add = [&](const std::string& name, const std::vector<std::int64_t>& sizes) {

@@ -22,8 +22,8 @@ namespace graft::toolkit {
                                                        const graft::onnx::Model& candidate,
                                                        graft::verify::VerifyOptions& options);
 
-/// Returns an engine that runs the models through `engine`, for example one that changes how they run. The limits on
-/// memory and time apply to the returned engine.
+/// A function that returns an engine which runs models in `engine`, but in another way, for example with less memory.
+/// The limits of a comparison on memory and time apply to the returned engine.
 using EngineAround = std::function<std::unique_ptr<runtime::Engine>(const runtime::Engine& engine)>;
 
 /// Compares the models with `engine` and returns the report, in which run_comparison then records the engines that ran.
@@ -37,8 +37,8 @@ void run_comparison(const graft::onnx::Model& reference, const graft::onnx::Mode
                     graft::verify::VerifyOptions& options, CpuEngine choice, const Watch& watch,
                     const EngineAround& around, const Comparison& compare);
 
-/// Compares the outputs of the models, which run as run_comparison runs them with `choice` and `around`. Throws Error
-/// if the reference does not run, and as run_comparison does.
+/// Compares the outputs of the models and returns the report. `choice` and `around` select the engine as in
+/// run_comparison. Throws Error if the reference does not run, and the errors of run_comparison.
 [[nodiscard]] report::VerifyReport compare_outputs(const graft::onnx::Model& reference,
                                                    const graft::onnx::Model& candidate,
                                                    graft::verify::VerifyOptions options, CpuEngine choice,

@@ -43,7 +43,8 @@ namespace {
 /// The largest value of ConvertOptions::unroll, which is also the largest one of the program's option.
 constexpr std::int64_t largest_unroll = 1'000'000;
 
-/// Throws Error quoting `setting` for an unknown name of a pass.
+/// Throws Error if no pass is named `name`. The message begins with the name of `setting`, the option that has this
+/// value.
 void check_pass_name(const std::string& name, Setting setting) {
   const std::vector<std::string> known = pass_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -130,7 +131,8 @@ void compare_values(report::ConvertReport& report, const graft::onnx::Model& aft
   }
 }
 
-/// A conversion that is not finished: its report, and what later steps need.
+/// The state of a conversion while its steps run: the report as far as it is complete, and values that later steps
+/// need.
 struct Conversion {
   report::ConvertReport report;
   graft::passes::ConvertOptions pass_options;
@@ -140,7 +142,8 @@ struct Conversion {
   /// itself has the functions.
   std::optional<graft::onnx::Model> with_functions;
 
-  /// Returns the release whose rules give the verdicts: the target release or, if none is set, the newest measured one.
+  /// Returns the release whose rules decide which nodes TensorRT runs: the target release or, if none is set, the
+  /// newest release that Graft knows.
   [[nodiscard]] inspect::Release rules_release() const { return release.value_or(inspect::newest_measured_release()); }
 };
 
@@ -248,8 +251,8 @@ Inspection inspection_of(const report::ConvertReport& report) {
 /// at the same time builds the result with the installed TensorRT, for suggested sizes if the options have no sizes.
 class ResultCheck {
  public:
-  /// Starts the process of TensorRT, which loads while the network is rewritten, unless only rules judge. Throws the
-  /// errors of `start_tensorrt` except NoTensorRT.
+  /// Starts the process of TensorRT, which loads while the network is rewritten. If `asks_tensorrt` is false, starts
+  /// nothing, because only the rules give verdicts then. Throws the errors of `start_tensorrt` except NoTensorRT.
   ResultCheck(Work& work, const ConvertOptions& options, bool asks_tensorrt) : work_(work), options_(options) {
     if (!asks_tensorrt) return;
     InspectOptions inspect_options = options_.inspect;
@@ -325,8 +328,8 @@ void set_command(report::ConvertReport& report) {
   report.values.command = verify_command(report, report.output);
 }
 
-/// Converts the model of a conversion that begin() created and returns the report. The report must already have the
-/// facts about the file.
+/// Converts the model of a conversion that begin() created and returns the report. The caller must have set the members
+/// of the report that describe the file.
 report::ConvertReport convert(Work& work, Conversion& conversion, ResultCheck& check) {
   report::ConvertReport& report = conversion.report;
   check.check_ranges_before(model_of(report.original));

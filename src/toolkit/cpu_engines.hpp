@@ -16,8 +16,8 @@
 
 namespace graft::toolkit {
 
-/// The purpose of running models. It selects the first engine with CpuEngine::automatic and has no effect on the other
-/// choices.
+/// The purpose of running models. It decides whether ONNX Runtime or OpenVINO is used first with CpuEngine::automatic,
+/// and has no effect on the other values of CpuEngine.
 enum class Purpose : std::uint8_t {
   values,  ///< Results are returned or compared: ONNX Runtime is first, and OpenVINO runs the models that it refuses.
   proofs,  ///< Many small rewrites are proven: OpenVINO runs each model twice, and ONNX Runtime repeats a sample.
@@ -27,13 +27,14 @@ enum class Purpose : std::uint8_t {
 /// OpenVINO. Returns Purpose::values otherwise.
 [[nodiscard]] Purpose purpose_of_run(bool own_kernels);
 
-/// Returns the engine for a choice and a purpose; repeated calls return the same object. The OpenVINO in it is
-/// runtime::default_engine(). With the choice ONNX Runtime, that engine runs the models with Graft's own CPU kernels.
+/// Returns the engine for a choice and a purpose; repeated calls return the same object. Wherever it uses OpenVINO, it
+/// uses runtime::default_engine(). If the choice is ONNX Runtime, ONNX Runtime also runs the models with Graft's own
+/// CPU kernels.
 [[nodiscard]] const runtime::Engine& engine_of(CpuEngine choice, Purpose purpose);
 
-/// Returns "ONNX Runtime 1.31.1: ..." with its message where it does not load the model as it is, or an empty string
-/// where it loads it. Throws Error (missing_tool) where ONNX Runtime is not installed, and Stopped if `should_stop`
-/// returns true.
+/// Loads the model, without a conversion, in ONNX Runtime. If ONNX Runtime refuses it, returns its message in the form
+/// "ONNX Runtime 1.31.1: ..."; otherwise returns an empty string. Throws Error (missing_tool) if ONNX Runtime is not
+/// installed, and Stopped if `should_stop` returns true.
 [[nodiscard]] std::string refusal_of_onnxruntime(const graft::onnx::Model& model,
                                                  const std::function<bool()>& should_stop);
 
@@ -57,10 +58,11 @@ class UsedEngines {
   std::vector<std::string> rewrites_;
 };
 
-/// Returns lines for reports, without duplicates. If ONNX Runtime is the first choice (CpuEngine::automatic and
-/// Purpose::values), they are UsedEngines::reasons and UsedEngines::rewrites of `used`. Otherwise they are
-/// UsedEngines::rewrites and, for each of `models`, a line if an engine is known to compute one of its nodes wrongly:
-/// the engine was left out, or it ran the model because it was chosen or is the only engine.
+/// Returns lines for reports about engines that were not used or that are known to be wrong, without duplicates. If
+/// ONNX Runtime is the first choice (CpuEngine::automatic and Purpose::values), these are UsedEngines::reasons and
+/// UsedEngines::rewrites of `used`. Otherwise these are UsedEngines::rewrites and a line for each of `models` that has
+/// a node which an engine is known to compute wrongly. That line states whether the engine was left out, or ran the
+/// model because it was chosen or is the only engine.
 [[nodiscard]] std::vector<std::string> engines_left_out(const UsedEngines& used, CpuEngine choice, Purpose purpose,
                                                         const std::vector<const graft::onnx::Model*>& models);
 

@@ -34,15 +34,16 @@ graft::CutNetwork to_internal(const CutResult& result) {
           .outputs = result.outputs};
 }
 
-/// An engine that runs a model with the metadata `mark`, or a copy of this model, as its two halves one after the
-/// other.
+/// An engine that runs the two models into which a network is cut (`graft cut`) as if they were one model: a model with
+/// the metadata `mark` stands for both, and they are run one after the other. All other models run in `engine`.
 class HalvesEngine final : public runtime::Engine {
  public:
-  /// `host_engine` receives the name of the engine that runs the half for the host.
+  /// `engine` runs both models of `network`. When they are compiled, `host_engine` is set to the name of the engine
+  /// that runs the model for the host.
   HalvesEngine(const runtime::Engine& engine, const graft::CutNetwork& network, std::string& host_engine)
       : engine_(engine), network_(network), host_engine_(host_engine) {}
 
-  /// The metadata key of a model that is run as two halves.
+  /// The metadata key of the model that stands for the two models of the cut network.
   static constexpr auto mark = "graft.cut";
 
   using runtime::Engine::compile;
@@ -104,8 +105,8 @@ std::string not_compared_text(const VerifyResult& verified) {
   return text;
 }
 
-/// Returns why ONNX Runtime cannot load the half for the host, for CutResult::host_refused; empty if it loads the half
-/// or is not installed.
+/// Returns why ONNX Runtime cannot load `host`, the model that is cut off for the host, for CutResult::host_refused.
+/// Returns an empty string if it loads the model or is not installed.
 std::string host_refused(const onnx::Model& host, const Watch& watch) {
   Work work(watch);
   return work.run([&] {

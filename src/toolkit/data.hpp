@@ -11,7 +11,7 @@
 
 namespace graft::toolkit {
 
-/// The data of options: files, or tensors in memory.
+/// Data that a caller gave in the options of a function: files, or tensors in memory.
 struct GivenData {
   DataFiles files = {};
   runtime::TensorMap tensors = {};
@@ -20,8 +20,8 @@ struct GivenData {
   [[nodiscard]] bool empty() const { return files.empty() && tensors.empty(); }
 };
 
-/// Throws Error if both files and tensors are given, and for a recipe without files. `setting` names the data in the
-/// message.
+/// Throws Error if the caller gave both files and tensors, or a recipe without files. `setting` is the option that the
+/// message names.
 void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setting);
 
 /// Finds the data in `given` for each of the inputs. Reads only the headers of files.
@@ -39,7 +39,7 @@ void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setti
 /// graft/toolkit/data.hpp does.
 [[nodiscard]] DataRuns read_data(const DataFiles& files, const data::Inputs& inputs);
 
-/// Opens the data for a calibration of at most `limit` runs; 0: all.
+/// Opens the data in `given` as samples for a calibration, at most `limit` of them; 0 means all.
 [[nodiscard]] data::Samples open_samples(const GivenData& given, const data::Inputs& inputs, std::int64_t limit);
 
 }  // namespace graft::toolkit

@@ -15,8 +15,8 @@ struct GpuArchitecture {
   std::string_view products;
 };
 
-/// Returns the architectures in ascending order, the only table of products in Graft, which docs/guide/build_options.md
-/// lists.
+/// Returns the table of all GPU architectures that Graft knows, with their products, in ascending order.
+/// docs/guide/build_options.md lists the same table.
 [[nodiscard]] std::span<const GpuArchitecture> gpu_architectures();
 
 /// Returns each target once, in the given order, as "sm89" or "current". Accepts "sm89", "SM_89", "89", "current", and

@@ -19,7 +19,8 @@ namespace graft::toolkit {
 
 class Work;
 
-/// An inspection that is not finished: its report, and what later steps need.
+/// The state of an inspection while its steps run: the report as far as it is complete, and values that later steps
+/// need.
 struct Inspection {
   report::InspectReport report;  ///< The report, with verdicts; `finish` sets the rest of its members.
   graft::onnx::Model model;      ///< The model that is inspected.
@@ -34,13 +35,14 @@ struct Inspection {
   std::set<std::string, std::less<>> nodes_to_define = {};
 };
 
-/// Sets `release` and `rules` of the report of an inspection or a conversion. Returns the release of that name, or
-/// nothing for an empty name, with which the rules of the newest measured release judge. Throws Error for other names.
+/// Returns the release of TensorRT with this name, or nothing for an empty name. Throws Error for an unknown name. Sets
+/// `release` to the name, unless it is empty, and `rules` to the release whose rules are used: the named one, or the
+/// newest that Graft knows.
 [[nodiscard]] std::optional<inspect::Release> set_rules(const std::string& name, std::string& release,
                                                         report::TensorRTIdentity& rules);
 
-/// Returns callbacks for trials of TensorRT that report their progress to `work`, from its current fraction to 1.
-/// `on_end` is called after each trial.
+/// Returns callbacks that report the progress of trial runs of TensorRT to `work`, from its current fraction to 1.
+/// `on_end`, if it is set, is called after each trial.
 [[nodiscard]] inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end = {});
 
 /// Returns the GPUs for which the plugin library has code, for InspectReport::targets_of_plugins; empty if it has code
@@ -61,8 +63,9 @@ struct Inspection {
 /// Returns a warning about the first input of unknown rank, or nothing where all ranks are known.
 [[nodiscard]] std::optional<std::string> unknown_rank_warning(const graft::onnx::Model& model);
 
-/// Sets InspectReport::not_asked to `why`, and marks nodes whose inputs have types that ONNX does not allow as
-/// unsupported. Throws Error for a model without outputs.
+/// Completes an inspection for which TensorRT is not run: stores the reason `why` in InspectReport::not_asked, and
+/// marks nodes whose inputs have types that ONNX does not allow as unsupported. Throws Error for a model without
+/// outputs.
 void judge_by_rule_alone(Inspection& inspection, std::string why);
 
 /// Throws the Error of check_types_and_outputs for a node whose inputs have types that ONNX does not allow, unless the
@@ -70,18 +73,21 @@ void judge_by_rule_alone(Inspection& inspection, std::string why);
 void check_types(const graft::onnx::Model& model, const inspect::ProbeOptions& options,
                  const std::function<bool()>& is_stopped);
 
-/// The values of InspectReport::not_asked if the caller requested the rules, or named a release.
+/// The text in InspectReport::not_asked, the reason why TensorRT was not run, if the caller requested only the rules
+/// (the first text) or named a release (the second text).
 inline constexpr auto not_asked_by_rule = "only the rules were requested";
 inline constexpr auto not_asked_for_release = "another release was requested";
 
-/// Returns the options of a probe. Throws Error for a budget that is not positive.
+/// Returns the options with which TensorRT is run for an inspection. Throws Error if the limit of its runs or of their
+/// time is not positive.
 [[nodiscard]] inspect::ProbeOptions probe_options(const InspectOptions& options);
 
-/// Runs TensorRT on the model, corrects the verdicts and writes the smallest parts that fail. An automatic probe also
-/// builds the converted model where `convert` lowers nodes, and keeps the verdicts of the rules where no TensorRT is
-/// installed. `on_end` is called after each parse and build. `trials` is a running TensorRT process; without it, one is
-/// started. `stop` ends the runs of each process that is started here, and the call throws Cancelled. Throws
-/// EngineError where TensorRT does not start for another reason; Error for shapes that do not fit the model; Cancelled.
+/// Runs TensorRT on the model, corrects the verdicts on the nodes, and extracts the smallest parts of the model that
+/// fail. If the caller did not choose TensorRT explicitly (`options.is_automatic`), also builds the converted model
+/// where `convert` lowers nodes, and keeps the verdicts of the rules if no TensorRT is installed. `on_end`, if it is
+/// set, is called after each parse and build. `trials` is a running TensorRT process; if it is null, one is started.
+/// `stop` ends the processes that this call starts, and the call then throws Cancelled. Throws EngineError if an
+/// installed TensorRT does not start; Error for shapes that do not fit the model; Cancelled.
 void probe(Work& work, Inspection& inspection, const inspect::ProbeOptions& options, const TrialCallback& on_end = {},
            std::unique_ptr<inspect::DriverTrials> trials = nullptr, const CancelToken& stop = {});
 

@@ -115,7 +115,8 @@ struct Replacement {
   std::string_view to;
 };
 
-/// Replaces all occurrences in a single pass; inserted text is not searched again.
+/// Returns `text` with all occurrences of each Replacement::from replaced by its `to`. Inserted text is not searched
+/// again.
 std::string replaced(std::string_view text, std::span<const Replacement> replacements) {
   std::string result;
   while (!text.empty()) {

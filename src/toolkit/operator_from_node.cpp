@@ -28,11 +28,11 @@
 namespace graft::toolkit {
 namespace {
 
-/// The largest size of a dimension in a case, and the size of a dynamic dimension.
+/// The largest size of a dimension in a generated test case, and the size that a dynamic dimension gets there.
 constexpr std::int64_t largest_size = 16;
 constexpr std::int64_t usual_size = 2;
 
-/// A tensor of the node.
+/// An input or output of the node for which an operator is written.
 struct NodePort {
   std::string name;
   DType dtype = DType::f32;
@@ -81,8 +81,8 @@ std::string comment_text(std::string text) {
 
 bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Returns a text as the name of a member or a value of an enumeration: other characters become `_`, and keywords and
-/// members of every definition get the suffix `_`.
+/// Returns `text` as a C++ identifier for a member or a value of an enumeration: other characters become `_`. C++
+/// keywords, and names of members that every operator definition has, get the suffix `_`.
 std::string identifier(std::string_view text) {
   static constexpr std::string_view taken =
       " accepts alignas alignof and and_eq asm attributes auto bitand bitor bool break case catch char "
@@ -139,7 +139,8 @@ std::string shape_words(const onnx::Value& value, const onnx::Value& first) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-/// Returns the documentation of an input or output: the tensor of the node.
+/// Returns the documentation of an input or output of the operator: name, type and shape of the tensor in the model,
+/// such as "image: f32[1, 3, 224, 224]".
 std::string described(const onnx::Value& value) {
   if (!value.type) return fmt::format("{}: the model does not declare its type", value.name);
   return fmt::format("{}: {}{}", value.name, to_string(*value.type),
@@ -268,7 +269,7 @@ bool is_elementwise(const onnx::Node& node, const NodePorts& ports) {
   });
 }
 
-/// An attribute of the node as a member of the definition.
+/// A data member of the operator's C++ struct, for an attribute of the node.
 struct NodeMember {
   std::string attribute;
   std::string member;
@@ -293,7 +294,8 @@ std::string in_upper_case(std::string text) {
   return text;
 }
 
-/// Returns the member for an attribute. `enumeration` is the type of a member for a string.
+/// Returns the data member named `member` for an attribute with this value. If the value is a string, the type of the
+/// member is an enumeration named `enumeration`.
 NodeMember member_of(const std::string& attribute, const std::string& member, const AttributeValue& value,
                      const std::string& enumeration) {
   NodeMember made{.attribute = attribute, .member = member, .type = "", .value = ""};
@@ -406,7 +408,7 @@ constexpr std::string_view formula_includes = R"(#include <cmath>
 #include "ops/broadcast.hpp"
 )";
 
-/// Returns a comment with the function that the author may add.
+/// Returns the comment in the generated operator that shows its author how to add an ONNX function.
 std::string function_hint(const NodePorts& ports) {
   std::string lines;
   for (const NodePort& port : ports.inputs) {
@@ -426,7 +428,7 @@ std::string function_hint(const NodePorts& ports) {
       lines, ports.outputs.front().name, ports.outputs.front().name, ports.inputs.front().name);
 }
 
-/// Returns the end of a definition whose kernels are not elementwise.
+/// Returns the last lines of the C++ struct of an operator whose kernels are not elementwise.
 std::string general_rest(const NodePorts& ports) {
   return "  // Write `check` for sizes that are known only at run time: " + guide_page("operator_definition") +
          "\n  // describes it.\n" + function_hint(ports);
@@ -439,7 +441,8 @@ std::string parameters(const NodePorts& ports) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Returns the end of an elementwise definition: the checks of its shapes, and the place of the formula.
+/// Returns the last lines of the C++ struct of an elementwise operator: the checks of its shapes, and the function in
+/// which the author writes the formula.
 std::string formula_text(const NodePorts& ports, const OperatorNames& names) {
   const std::string& first = ports.inputs.front().name;
   std::string checks;

@@ -172,7 +172,8 @@ void check_engines(PluginsReport& report, const std::vector<std::string>& librar
   }
 }
 
-/// Returns a watch for one half of a call: progress from 0 to 1 is reported as progress from `begin` to `begin` + 0.5.
+/// Returns a Watch for the first or the second half of a call's work: progress from 0 to 1 is reported as progress from
+/// `begin` to `begin` + 0.5.
 Watch half_of(const Watch& watch, double begin) {
   if (!watch.progress) return watch;
   return {.progress = [&watch, begin](double fraction,

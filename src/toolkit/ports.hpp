@@ -10,7 +10,8 @@
 namespace graft::toolkit {
 
 [[nodiscard]] std::vector<Port> ports_of(const std::vector<const graft::onnx::Value*>& values);
-/// Returns the ports of values for reports, with the names of dynamic dimensions.
+/// Returns descriptions of inputs or outputs of a model for reports: their names, types and shapes, with the names of
+/// dynamic dimensions.
 [[nodiscard]] std::vector<report::ModelPort> model_ports(const std::vector<graft::onnx::Value*>& values);
 
 }  // namespace graft::toolkit

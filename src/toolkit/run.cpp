@@ -38,7 +38,8 @@ std::unique_ptr<runtime::CompiledModel> compile(const onnx::Model& first, const 
   return runtime::chain(link(first), link(second), outputs);
 }
 
-/// Returns the inputs of a model, or of both halves of a model without those that the first half computes.
+/// Returns the inputs that a run of these models needs: one model, or the two models of a cut network. Inputs of one
+/// model that the other one computes are left out.
 data::Inputs inputs_of(const std::vector<const onnx::Model*>& models) {
   data::Inputs inputs;
   for (const onnx::Model* model : models) {

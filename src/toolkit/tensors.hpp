@@ -12,7 +12,7 @@ namespace graft::toolkit {
 /// the size of its shape.
 [[nodiscard]] runtime::TensorMap to_internal(const TensorViews& tensors, const std::string& what);
 
-/// Returns whether a tensor of this type can be public.
+/// Returns whether the public API has tensors of this type (TensorType).
 [[nodiscard]] bool is_tensor_type(onnx::ElementType type);
 
 /// Returns `tensors` or `views`, whichever are not empty, as tensors that share their memory. Throws Error quoting

@@ -11,8 +11,9 @@ namespace graft::toolkit {
 
 using report::ValueCheck;
 
-/// Compares the outputs of both models, within the budget of a file (runtime/budget.hpp) where `is_limited`. Where a
-/// model cannot be run, ValueCheck::failure has the reason. Throws Cancelled, and Error (internal).
+/// Compares the outputs of both models. If a model cannot be run, ValueCheck::failure has the reason. If `is_limited`
+/// is true, the memory and time of the runs are limited as by make_budget_engine (runtime/budget.hpp). Throws
+/// Cancelled, and Error (internal).
 [[nodiscard]] ValueCheck check_values(const graft::onnx::Model& reference, const graft::onnx::Model& candidate,
                                       graft::verify::VerifyOptions options, CpuEngine choice, const Watch& watch,
                                       bool is_limited = false);

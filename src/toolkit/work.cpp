@@ -14,7 +14,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// A compiled model that ends the work before a run where the token was used.
+/// A compiled model that throws Stopped instead of starting a run if the caller has cancelled the token.
 class WatchedModel final : public runtime::CompiledModel, public runtime::HasAnswer {
  public:
   WatchedModel(const Work& work, std::unique_ptr<runtime::CompiledModel> model, std::string engine)
@@ -35,7 +35,8 @@ class WatchedModel final : public runtime::CompiledModel, public runtime::HasAns
   std::string engine_;
 };
 
-/// The engine of a call, which checks the token before each run and while one runs, and records what it compiles.
+/// The engine for the work of one call of the API. It checks before each run, and during a run, whether the caller has
+/// cancelled the token, and records the models that it compiles.
 class WatchedEngine final : public runtime::Engine {
  public:
   WatchedEngine(const Work& work, const runtime::Engine& engine, UsedEngines& used)

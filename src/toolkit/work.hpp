@@ -22,7 +22,8 @@ class Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  /// Returns the chosen engine, which checks the token before each run and while one runs.
+  /// Returns the chosen engine. It checks before each run, and during a run, whether the caller has cancelled the
+  /// token.
   [[nodiscard]] const runtime::Engine& engine() const;
   /// Returns the engines that have compiled models so far.
   [[nodiscard]] const UsedEngines& used() const { return used_; }
@@ -30,13 +31,13 @@ class Work {
 
   /// Returns the fraction that was reported last, 0 to 1.
   [[nodiscard]] double fraction();
-  /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Throws Stopped, which `run` converts, where
-  /// the token was used or the callback throws.
+  /// Reports progress to the caller; the fraction, 0 to 1, never decreases. Throws Stopped, which `run` converts, if
+  /// the caller has cancelled the token or the callback throws.
   void report(double fraction, std::string_view text);
-  /// Reports that `done` of `total` parts of a step are completed, if the number of steps is unknown: each step gets
-  /// half of the fraction that remained when it began.
+  /// Reports that `done` of `total` parts of a step are completed. Use it if the number of steps is unknown: each step
+  /// gets half of the fraction that remained when it began.
   void report_step(const std::string& step, std::size_t done, std::size_t total);
-  /// Throws Stopped, which `run` converts to Cancelled, where the token was used.
+  /// Throws Stopped, which `run` converts to Cancelled, if the caller has cancelled the token.
   void check_cancelled() const;
 
   /// Runs the function and returns its result. Throws Cancelled, or the exception of the callback, if the work is
@@ -57,8 +58,8 @@ class Work {
   }
 
  private:
-  /// Reports the end of the work. The token is not checked any more, because the work is done; an exception of the
-  /// callback is thrown to the caller.
+  /// Reports to the caller that the work is complete. Does not check whether the token is cancelled. An exception of
+  /// the callback is thrown to the caller.
   void report_end();
 
   const Watch& watch_;

@@ -77,7 +77,8 @@ std::set<std::string> computed_inputs(const onnx::Node& node, const runtime::Ten
   return names;
 }
 
-/// Compares function and kernel at one node.
+/// Runs one node with the ONNX function of its operator and with the operator's CPU kernel on the inputs in `tensors`,
+/// and adds the result of the comparison to `definition`.
 void compare_node(const runtime::Engine& engine, const onnx::Model& model, const onnx::Node& node,
                   const runtime::TensorMap& tensors, int threads, OwnDefinition& definition) {
   const onnx::Model alone = extract_nodes(model, {&node});

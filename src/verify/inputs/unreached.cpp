@@ -297,8 +297,9 @@ class UnreachedSearch {
     return false;
   }
 
-  /// Reports the branches and bodies that no run executed. `owner` is the part of the sentence that names the model.
-  /// Nested branches and bodies are counted in a separate model, because an engine may refuse it.
+  /// Reports the branches and bodies that no run executed. `owner` follows their names in the sentence: "" for the
+  /// reference, " of the candidate" for the candidate. Nested branches and bodies are counted in a separate model,
+  /// because an engine may refuse it.
   void find_bodies(const ModelThatRan& ran, const char* owner) {
     onnx::Model counting = ran.model.clone();
     std::vector<CountedBody> bodies;

@@ -376,7 +376,8 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
     follow();
   }
 
-  /// Uses the replacement from now on, if a request for the same model has compiled one.
+  /// If another request for the same model has switched to the second engine, makes this request use the second engine
+  /// too.
   void follow() {
     const std::scoped_lock lock(shared_->mutex);
     if (is_replaced_ || shared_->replaced_by == nullptr) return;

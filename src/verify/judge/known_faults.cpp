@@ -28,9 +28,9 @@ constexpr auto faults = std::to_array<KnownFault>({
 /// The maximum number of nodes that a search from a value to its inputs visits on one path.
 constexpr int longest_look = 8;
 
-/// Returns whether a value is computed from constants only. Follows the inputs for at most `steps` nodes on a path;
-/// longer paths give the result `beyond`. It is true by default, so that such a node counts as faulty and the other
-/// engine is used.
+/// Returns whether a value is computed from constants only. Follows the inputs for at most `steps` nodes on a path. If
+/// a path is longer, returns `beyond`; the default is true, so that such a node counts as faulty and the other engine
+/// is used.
 bool is_of_constants(const onnx::Value& value, bool beyond = true, int steps = longest_look) {
   if (value.constant()) return true;
   if (steps == 0) return beyond;

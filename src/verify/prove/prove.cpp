@@ -680,7 +680,7 @@ class Proof {
     bool has_steps = false;  ///< Whether the elements are 8-bit integers that come from rounding real numbers.
   };
 
-  /// The facts that the trials so far have shown about an output.
+  /// The results of all trials so far for one output, from which is_enough() decides whether they prove the output.
   struct Evidence {
     bool has_elements = false;
     bool has_finite = false;   ///< Whether most of the output was within the tolerance in a trial with a finite number.
