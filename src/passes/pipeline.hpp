@@ -35,8 +35,8 @@ struct ConvertOptions {
   bool prove = true;        ///< Whether rewrites are proven. Without proof every rewrite is accepted.
   bool prove_each = false;  ///< Whether each rewrite is proven, even if a similar one was proven before.
   verify::ProofOptions proof;
-  /// The maximum number of rewrites that are proven by running the whole model, because their region has unknown shapes
-  /// and cannot run by itself. Such a proof may take long.
+  /// The maximum number of rewrites that are proven by running the whole model. This is necessary if the replaced nodes
+  /// cannot run by themselves because shapes are unknown, and may take long.
   std::size_t whole_model_proofs = 8;
   std::map<std::string, Shape, std::less<>> input_shapes;  ///< Shapes that replace those in the file.
   /// Further passes of the caller. Pass::after names the pass after which each of them runs; passes with the same

@@ -31,7 +31,8 @@ struct ConvertOptions;
 /// A proposed change: the nodes between `inputs` and `outputs` are replaced by nodes that compute the same.
 struct Proposal {
   std::vector<onnx::Node*> nodes;  ///< The nodes that are replaced.
-  /// The values at which the region begins. Constants and values that are computed from shapes need not be listed.
+  /// The values from which the replaced nodes compute `outputs`, other than constants. Values that are computed from
+  /// shapes need not be listed.
   std::vector<onnx::Value*> inputs = {};
   std::vector<onnx::Value*> outputs = {};  ///< The values where the region ends, in the graph that is edited.
   std::string replacement;
@@ -39,12 +40,12 @@ struct Proposal {
   /// The text of the proof if the ONNX specification defines that old and new nodes are equal, so that nothing is run;
   /// otherwise empty.
   std::string by_definition = {};
-  /// Applies the change to a graph: the real one, or a copy of the region for the proof. Must therefore look up values
-  /// by name, not by pointer. Nodes that become unused are removed later.
+  /// Applies the change to a graph: the graph of the model, or the copy of the replaced nodes that is run as the proof.
+  /// Must therefore look up values by name, not by pointer. Nodes that become unused are removed later.
   std::function<void(onnx::Graph&)> edit = {};
   /// Whether the result changes on purpose. Old and new nodes are then run, and the report shows the difference.
   bool changes_result = false;
-  /// The shapes of region inputs for the proof, by name, if old and new nodes are equal at these shapes only; `reason`
+  /// The shapes that `inputs` have in the proof, by name, if old and new nodes are equal at these shapes only; `reason`
   /// should state this.
   std::map<std::string, Shape, std::less<>> proof_shapes = {};
   /// The text of the proof if the engine lacks an operator of the original nodes, so that nothing can be run; otherwise
@@ -55,8 +56,9 @@ struct Proposal {
   /// proof.
   bool is_proven_by_onnxruntime = false;
   std::string place = {};  ///< The position of the rule in its file, see Rewrite::place.
-  /// Region inputs with which the proof also makes runs without elements, see ProofOptions::emptied. Such a proposal is
-  /// never proven by running the whole model, which may have no inputs for which these tensors are empty.
+  /// The values in `inputs` with which the proof also makes runs on tensors without elements, see
+  /// ProofOptions::emptied. Such a proposal is never proven by running the whole model, which may have no inputs for
+  /// which these tensors are empty.
   std::vector<onnx::Value*> emptied = {};
 };
 
@@ -186,7 +188,7 @@ class Rewriter {
   [[nodiscard]] Verdict prove(const Proposal& proposal);
   [[nodiscard]] Verdict prove_by_onnxruntime(const Proposal& proposal);
   [[nodiscard]] Verdict prove_region_of(const Proposal& proposal, const std::vector<const onnx::Value*>& inputs);
-  /// The region of a proposal as two separate models, before and after the change.
+  /// The replaced nodes of a proposal as a separate model, and the model of the nodes that replace them.
   struct Region {
     onnx::Model before;
     onnx::Model after;

@@ -47,7 +47,8 @@ fs::path folder_beside(const fs::path& engine) {
   return folder.replace_extension(".graft");
 }
 
-/// Returns whether the options have a range for the input that `range`, NAME=MIN..OPT..MAX, names.
+/// Returns whether the options already have a range for the input that is named in `range`, a string of the form
+/// NAME=MIN..OPT..MAX.
 bool has_range(const BuildOptions& options, const std::string& range) {
   const std::string name = range.substr(0, range.rfind('='));
   // The options of the engine driver are OPTION=NAME=MIN..OPT..MAX, and a profile has several, separated by commas.

@@ -211,9 +211,9 @@ EngineError with_operator_meant(const EngineError& error, const onnx::Model& mod
   return {error.kind(), std::move(failure)};
 }
 
-/// Replaces the driver's example in an error about missing ranges by suggested ranges for the same inputs. Removes the
-/// example if no range is suggested or if shape inference refuses the suggested ones. Returns other errors unchanged,
-/// and so an error that names a Python argument instead of an option.
+/// Improves an error of the engine driver about missing ranges: replaces the example in it by suggested ranges for the
+/// same inputs. Removes the example if no range is suggested or if shape inference refuses the suggested ones. Returns
+/// other errors unchanged, including those that name a Python argument instead of an option.
 EngineError with_suggested_ranges(const EngineError& error, const Model& model) {
   EngineFailure failure = error.failure();
   const std::string_view name = setting_name(Setting::shape_ranges);

@@ -310,7 +310,7 @@ Json json_of(const CanaryOmission& omission) {
           {"why", omission.why}};
 }
 
-/// Returns the inputs of each run: the given data, or synthetic inputs for each seed.
+/// Returns the inputs of each run: the data in the options, or synthetic inputs for each seed.
 std::vector<runtime::TensorMap> make_runs(Work& work, const onnx::Model& model, verify::VerifyOptions& common,
                                           std::size_t seeds) {
   place_inputs(model, model, common);

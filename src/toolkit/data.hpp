@@ -24,7 +24,8 @@ struct GivenData {
 /// message names.
 void check_kinds_of_data(const DataFiles& files, bool has_tensors, Setting setting);
 
-/// Finds the data in `given` for each of the inputs. Reads only the headers of files.
+/// Finds the file or tensor in `given` for each of the inputs, and returns them without the elements: only the headers
+/// of files are read.
 [[nodiscard]] data::Columns open_columns(const GivenData& given, const data::Inputs& inputs);
 
 /// Reads the data in `given` and divides them into runs, see data::read_runs.

@@ -43,8 +43,9 @@
 namespace graft::toolkit {
 namespace {
 
-/// Copies a bad or unknown verdict on the converted model to lowered nodes of the original: to the nodes whose name the
-/// converted node has, or to all lowered nodes if no name fits.
+/// Explains failures of the converted model by nodes of the original. Copies the first verdict on the converted model
+/// that a node fails, or else the first that is unknown, to lowered nodes of the original: to the nodes whose name the
+/// failing node has, or to all lowered nodes if no name fits.
 void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vector<report::NodeSupport>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
                                 [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
@@ -100,8 +101,9 @@ void judge_converted(const onnx::Model& converted, const inspect::Release& relea
   }
 }
 
-/// Judges the nodes of `inspection.model`, which has the shapes of its file, by rule. If `convert` is set, converts the
-/// model first and judges the nodes of the result. `shapes` replace the shapes of inputs in the file.
+/// Sets the verdicts that the rules give on the nodes of `inspection.model`, which has the shapes of its file. If
+/// `convert` is set, converts the model first, and the verdicts are on the nodes of the result. `shapes` replace the
+/// shapes of inputs in the file.
 void judge(const runtime::Engine& engine, Inspection& inspection, const InputShapes& shapes, bool convert) {
   graft::onnx::Model& model = inspection.model;
   report::InspectReport& report = inspection.report;

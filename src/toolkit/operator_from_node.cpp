@@ -122,9 +122,9 @@ std::vector<std::string> axis_words(int rank) {
   return names;
 }
 
-/// Returns the shape for the documentation: "N,C,H,W", "any" for an unknown rank. A tensor of fewer axes than the first
-/// input, and whose sizes are those of the last axes there, has the names of these axes: "C" for a tensor of the
-/// channels of "N,C".
+/// Returns the shape of `value` for the documentation: "N,C,H,W", or "any" for an unknown rank. If the tensor has fewer
+/// axes than `first`, the first input, and the sizes of its last axes, it gets the names of these axes: "C" for one
+/// number per channel of "N,C".
 std::string shape_words(const onnx::Value& value, const onnx::Value& first) {
   const std::optional<int> rank = rank_of(value);
   if (!rank) return "any";
@@ -147,7 +147,8 @@ std::string described(const onnx::Value& value) {
                      value.shape ? to_string(*value.shape) : " of unknown shape");
 }
 
-/// Returns whether a tensor's name can be the name of a port and of variables in the sources that are written here.
+/// Returns whether a tensor's name can be used in the generated sources as the name of an input or output and of
+/// variables. `taken` contains the names that are used already.
 bool is_port_name(std::string_view name, const std::set<std::string, std::less<>>& taken) {
   static const std::set<std::string, std::less<>> used = {
       "op",    "problem", "buffers",  "context", "element",  "Element",     "T",           "begin", "end",
@@ -241,9 +242,9 @@ NodePorts ports_of(const onnx::Node& node) {
   return ports;
 }
 
-/// Returns whether the node may compute each element from the elements at the same place, so that the formula of one
-/// element is sufficient: one output of the shape of the first input, or of unknown shape; all tensors of the types T;
-/// and further inputs that are broadcast to the first one along consecutive axes.
+/// Returns whether the node may be elementwise, so that its author only has to write the formula of one element. There
+/// must be one output with the shape of the first input (or an unknown shape), all tensors must have the types T,
+/// further inputs must broadcast to the first one along consecutive axes, and no attribute may be a list.
 bool is_elementwise(const onnx::Node& node, const NodePorts& ports) {
   const auto& shape = ports.inputs.front().value->shape;
   if (ports.outputs.size() != 1 || !shape || shape->empty()) return false;

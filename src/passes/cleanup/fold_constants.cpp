@@ -79,7 +79,8 @@ class ConstantRegion {
     }
   }
 
-  /// Returns the outputs of nodes of the region that nodes outside the region read. These are the values to compute.
+  /// Returns the outputs of nodes that can be folded, if a node that cannot be folded reads them. These are the values
+  /// to compute.
   [[nodiscard]] const std::vector<onnx::Value*>& results() const { return results_; }
 
   /// Returns the nodes that compute `result` and are folded with it, for the report: at most 32 of them, the nodes

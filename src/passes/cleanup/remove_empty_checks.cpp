@@ -211,8 +211,8 @@ std::optional<double> neutral_number(onnx::ElementType type, bool is_maximum) {
   }
 }
 
-/// Appends the identity element to the operand of each ReduceMax and ReduceMin of all elements, so that the node also
-/// has a result if the operand is empty.
+/// Changes each ReduceMax and ReduceMin that reduces all axes: appends the identity element of the maximum or minimum
+/// to its operand, so that the node also has a result if the operand is empty.
 void extend_reductions(onnx::Graph& branch) {
   for (onnx::Node* node : branch.nodes()) {
     const bool is_maximum = node->is("ReduceMax");

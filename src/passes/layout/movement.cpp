@@ -72,8 +72,8 @@ bool may_grow(const onnx::Value& x, const onnx::Value& y, bool (*may_become)(std
   return grows;
 }
 
-/// Returns the values from which y can be computed without any other non-constant value, the value farthest from y
-/// first. `order` holds the topological position of each node.
+/// Returns the values from which y may be computed by moving elements: each of them, together with constants, is enough
+/// to compute y. The value farthest from y comes first. `order` holds the topological position of each node.
 std::vector<onnx::Value*> sources_of(onnx::Value& y, const std::unordered_map<const onnx::Node*, std::size_t>& order) {
   std::vector<onnx::Value*> result;
   // The values that are left to expand, ordered by the position of their producers. The last one is expanded first, so
@@ -147,7 +147,7 @@ std::int64_t count_of(const std::vector<std::int64_t>& dims) {
   return count;
 }
 
-/// Thrown for a region that would take too much memory or time to run.
+/// Thrown if running the nodes of a movement would take too much memory or time.
 class TooLarge : public Error {
  public:
   using Error::Error;
@@ -385,11 +385,12 @@ bool is_real(const onnx::Value& value) {
   return value.type && to_dtype(*value.type) && is_floating_point(*value.type) && value.shape;
 }
 
-/// The limit of the total number of nodes in regions that were run without a rewrite. In a chain of n movements every
-/// sub-chain is a region that is run: 240 nodes of a hostile file took 50 s with a limit of 20'000 nodes.
+/// The maximum total number of nodes in movements that were run but led to no rewrite. In a chain of n nodes that move
+/// elements, every part of the chain is a movement that is run: 240 nodes of a hostile file took 50 s with a limit of
+/// 20'000 nodes.
 constexpr std::size_t most_in_vain = 3'000;
-/// The limit of the total number of elements in the results of all regions that are run. An element takes about 60 ns
-/// in all runs together: 26 doublings of a tensor took 30 s without a limit.
+/// The maximum total number of elements of y in all runs of movements. One element takes about 60 ns: a chain of 26
+/// nodes that each double a tensor took 30 s without a limit.
 constexpr std::size_t most_elements_learned = std::size_t{1} << 25U;
 
 class Finder {
@@ -467,8 +468,9 @@ class Finder {
     return true;
   }
 
-  /// Returns the result of learn() for a movement, from the cache of the Rewriter if an equal region was learned
-  /// before. Returns an empty result if the region cannot be extracted.
+  /// Returns the axis maps of a movement. They are computed by learn(), or read from the cache of the Rewriter if a
+  /// movement with equal nodes was run before. `runs` of the result is empty if the nodes cannot be extracted from the
+  /// model.
   const LearnedMovement& learned_of(const Movement& movement) {
     static const LearnedMovement none;
     try {

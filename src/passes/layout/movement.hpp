@@ -12,7 +12,8 @@
 
 namespace graft::passes {
 
-/// A region of the graph from `x` to `y` whose nodes only copy elements of x and insert constants.
+/// A part of the graph that computes `y` from `x` and only copies elements of x and inserts constants, for example
+/// slices, concatenations and repetitions.
 struct Movement {
   onnx::Value* x = nullptr;
   onnx::Value* y = nullptr;

@@ -84,7 +84,7 @@ class BitwiseWriter {
     result_.line(fmt::format("{0}_low = Where({0}_is_negative, {0}_raised, {0})", name));
   }
 
-  /// Adds the tensor `part`, whose bits are set in both inputs, to the sum `common_`.
+  /// Adds the tensor `part` to the sum `common_`, which in the end contains the bits that are set in both inputs.
   void add(const std::string& part) {
     if (!common_.empty()) {
       result_.line(fmt::format("sum{} = Add({}, {})", parts_, common_, part));

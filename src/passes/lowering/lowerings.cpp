@@ -615,7 +615,8 @@ void lower_to_native(Rewriter& rewriter) {
 
 namespace {
 
-/// Applies lowerings to the GridSamples of one rank that a release of TensorRT refuses or computes wrongly.
+/// Replaces GridSample nodes whose input has rank `rank` (or an unknown rank) by the first of `lowerings` that applies.
+/// `reason` returns the reason for the report: the release of TensorRT refuses these nodes or computes them wrongly.
 void replace_grid_samples(Rewriter& rewriter, std::size_t rank, std::span<const Lowering> lowerings, Reason reason) {
   if (rewriter.model().graph().opset() < onnx::working_opset) return;
   Names rejected;

@@ -164,8 +164,8 @@ std::optional<std::string> add_divisor(Replacement& result, Site& site, const st
   return result.constant("places", f32_tensor(table, counts));
 }
 
-/// The image elements that the windows of a MaxPool read: one row per window, row-major, with one entry per window
-/// position.
+/// The elements of the image that the windows of a MaxPool read. Each list is a row-major matrix with one row per
+/// window and one column per position in the window.
 struct WindowElements {
   std::vector<std::int64_t> positions;  ///< The row-major positions in the image.
   std::vector<std::int64_t> indices;    ///< The positions as the output Indices contains them.

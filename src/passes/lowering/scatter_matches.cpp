@@ -18,8 +18,8 @@
 namespace graft::passes {
 namespace {
 
-/// The maximum number of comparisons of positions with indices. Beyond it, running the node outside TensorRT is
-/// cheaper.
+/// The maximum number of comparisons between positions of the data and indices in one replacement. With more
+/// comparisons, running the node outside TensorRT is cheaper.
 constexpr std::int64_t most_matches = std::int64_t{1} << 24;
 
 struct Reduction {

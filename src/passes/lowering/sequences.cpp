@@ -56,8 +56,8 @@ std::nullopt_t outside(Site& site, const onnx::Node& node, std::int64_t position
   return site.no(std::move(what));
 }
 
-/// Returns `position` counted from the front of a sequence of `length` tensors, or nothing if it is not one of 0 to
-/// `count` - 1.
+/// Returns `position`, which may be negative to count from the end of a sequence of `length` tensors, counted from the
+/// front. Returns nothing if the result is not less than `count` or is negative.
 std::optional<std::size_t> from_front(std::int64_t position, std::size_t count, std::size_t length) {
   const std::int64_t front = position < 0 ? position + static_cast<std::int64_t>(length) : position;
   if (front < 0 || front >= static_cast<std::int64_t>(count)) return std::nullopt;

@@ -38,8 +38,9 @@ Range constant_range(const onnx::TensorData& constant) {
   return ValueRange{static_cast<std::int64_t>(std::floor(*low)), static_cast<std::int64_t>(std::ceil(*high))};
 }
 
-/// Returns the smallest range that contains combine(x, y) for the four pairs of bounds of `a` and `b`, or nothing if
-/// one overflows. `combine` is like __builtin_add_overflow: it stores the result and returns whether it overflowed.
+/// Applies `combine` to each bound of `a` and each bound of `b`, and returns the smallest range that contains the four
+/// results, or nothing if one overflows. `combine` is like __builtin_add_overflow: it stores the result and returns
+/// whether it overflowed.
 template <class Combine>
 Range corners(const ValueRange& a, const ValueRange& b, const Combine& combine) {
   Range range;

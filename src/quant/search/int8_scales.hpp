@@ -20,8 +20,9 @@ class Int8Scaling {
   /// Both arguments must outlive the object.
   Int8Scaling(const onnx::Model& prepared, const Int8Options& options) : prepared_(prepared), options_(options) {}
 
-  /// Calibrates the tensors that are quantized if the layers `kept` stay in f32 or, if the options have a limit, if any
-  /// more layers do. Returns the number of samples, and adds remarks for the user to `notes`.
+  /// Calibrates the tensors that are quantized while the layers `kept` stay in f32. If the options set a limit, the
+  /// search may keep more layers in f32, so the tensors that are quantized then are calibrated too. Returns the number
+  /// of samples, and adds remarks for the user to `notes`.
   std::int64_t calibrate(const runtime::Engine& engine, const CalibrationData& data, const KeptLayers& kept,
                          std::vector<std::string>& notes);
   /// Reads the scales from Int8Options::cache instead of calibrating. Throws Error if the cache has no scale for any

@@ -339,7 +339,8 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Returns whether `size` lies in the range of sizes in the noisy runs, widened at both ends by the width of the range.
+/// Returns whether a size is plausible beside the sizes that `draws` records for the noisy runs: it lies in their
+/// range, widened at both ends by the width of the range.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
@@ -412,8 +413,8 @@ Tolerance of_epsilons(onnx::ElementType type, bool quantized, double in_f32, dou
           .by_slice = wide};
 }
 
-/// Returns `value` or, while the node that computes it has one of these traits, goes on with input 0 of that node, and
-/// returns the first value whose node has none of them.
+/// Follows input 0 of the nodes that have one of `traits`, from `value` backwards, and returns the first value whose
+/// node has none of them. This may be `value` itself.
 const onnx::Value* before_all(const onnx::Value& value, onnx::Traits traits) {
   const onnx::Value* at = &value;
   while (at->producer != nullptr && has_trait(*at->producer, traits) && at->producer->input(0) != nullptr) {

@@ -136,7 +136,8 @@ class MadeUpInputs {
   InputRanges narrowed_;
   std::set<std::string, std::less<>> large_integers_;
   bool refuses_large_ = false;  ///< Whether the model does not run with large integers.
-  /// The index, in the list of fitting sizes, of the values that are tried; at the end of the list, none are used.
+  /// An index into the list of sets of values for inputs that determine sizes (FittingSizes): the set that is tried
+  /// now. If it is the length of the list, no set is used.
   std::size_t fit_ = 0;
   bool searches_ = false;  ///< Whether the list of fitting sizes includes the results of search_fitting_sizes.
   std::string why_sizes_;

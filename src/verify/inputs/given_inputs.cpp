@@ -118,8 +118,8 @@ void split_data(const onnx::Model& reference, const onnx::Model& candidate, std:
   data = std::move(runs);
 }
 
-/// Adds to `shapes` the sizes that the candidate fixes for inputs that are dynamic in the reference, as in a candidate
-/// that comes from Caffe.
+/// If an input has dynamic sizes in the reference and fixed sizes in the candidate, adds its fixed sizes to `shapes`,
+/// by input name. This occurs, for example, with a candidate that comes from Caffe.
 void fix_dynamic_dimensions(const onnx::Model& reference, const onnx::Model& candidate,
                             std::map<std::string, std::vector<std::int64_t>, std::less<>>& shapes) {
   for (const onnx::Value* input : candidate.graph().inputs()) {

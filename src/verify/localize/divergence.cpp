@@ -98,9 +98,9 @@ class DivergenceSearch {
     return reordered;
   }
 
-  /// Searches for the node that changes the order of elements although its inputs have the reference's order, going
-  /// back from the pairs of tensors in `waiting` (indices into state_.rows). Reports the node and returns true, or
-  /// returns false if there is no such node.
+  /// Goes back from the pairs of tensors in `waiting` (indices into state_.rows), whose elements have another order in
+  /// the candidate, and searches for the node that causes this: its inputs have the reference's order. Reports the node
+  /// and returns true, or returns false if there is no such node.
   bool blame_the_order_of(std::vector<std::size_t> waiting, const runtime::TensorMap& inputs) {
     std::set<std::size_t> known;
     while (!waiting.empty()) {

@@ -40,7 +40,7 @@ struct LayerRow {
   std::int64_t candidate_nan = 0;
 };
 
-/// The state that the functions of compare_layers share; see the top of this file.
+/// The data that the steps of compare_layers share: both models, the pairs of their tensors (LayerRow), and the report.
 struct LayerState {
   const VerifyOptions& options;
   std::optional<Precision> emulated;

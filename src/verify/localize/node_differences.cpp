@@ -34,8 +34,8 @@ std::string input_text(const onnx::Value* value, const std::optional<onnx::Tenso
   return constant ? "the constant " + constant->type_and_shape() : fmt::format("the computed '{}'", value->name);
 }
 
-/// Returns a description of how a weight differs from that of the other model, as a change of order or a factor if one
-/// explains the difference. Returns an empty string if both agree.
+/// Returns a description of how a weight of the candidate differs from that of the reference. If a change of order or a
+/// factor explains the difference, the description names it. Returns an empty string if both agree.
 std::string weight_text(const onnx::TensorData& reference, const onnx::TensorData& candidate) {
   const Tolerance rounding = [&] {
     const Tolerance left = rewrite_tolerance(reference.type);
