@@ -140,7 +140,7 @@ std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   return result;
 }
 
-/// Returns a description of the last node of a proposal for messages.
+/// Returns a description of the last node of a proposal for messages, or "another" if the proposal replaces no nodes.
 std::string nodes_text(const Proposal& proposal) {
   return proposal.nodes.empty() ? "another" : onnx::describe(*proposal.nodes.back());
 }

@@ -33,7 +33,7 @@ constexpr auto converted_name = "converted.onnx";
 constexpr auto quantized_name = "quantized.onnx";
 constexpr auto data_name = "data.npz";
 
-/// A step, and the fraction of the whole work that is completed when it begins.
+/// The name of a step of `auto`, and the fraction of the whole progress (0 to 1) at which it begins.
 struct StepPlace {
   const char* name;
   double begin;
@@ -41,7 +41,8 @@ struct StepPlace {
 constexpr std::array<StepPlace, 4> step_places{{{"convert", 0}, {"verify", 0.3}, {"quantize", 0.5}, {"build", 0.75}}};
 enum StepIndex : std::size_t { convert_step, verify_step, quantize_step, build_step };
 
-/// Returns "digits.graft" for the engine "digits.engine".
+/// Returns the folder for the other files of an engine. It has the path of the engine with the extension .graft, for
+/// example "digits.graft" for "digits.engine".
 fs::path folder_beside(const fs::path& engine) {
   fs::path folder = engine;
   return folder.replace_extension(".graft");
@@ -410,8 +411,9 @@ class AutoRun {
     return report_.convert->runs().value_or(true);
   }
 
-  /// If the network may have plugins, and their library has no code for some GPUs of TensorRT-RTX's default, replaces
-  /// the default by the GPUs for which the library has code, and sets the reason in the report.
+  /// Changes the GPUs for which the engine is built if TensorRT-RTX would build for its default GPUs, the network may
+  /// have plugins, and the plugin library has no code for some of these GPUs. Uses the GPUs for which the library has
+  /// code instead, and sets the reason in the report.
   void choose_targets_of_plugins() {
     const std::vector<std::string>& targets = report_.convert->targets_of_plugins;
     if (!chooses_for_plugins_ || targets.empty() || !build_.plugins || !may_have_plugins(*report_.convert)) return;

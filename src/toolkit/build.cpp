@@ -357,7 +357,7 @@ engine::PluginNodes prepare_plugins(onnx::Model& model, const BuildOptions& opti
   return engine::find_plugin_nodes(model);
 }
 
-/// Returns the plugin libraries that the build loads for `nodes`.
+/// Returns the plugin libraries that a build with these options loads if `nodes` of the model become plugins.
 std::vector<std::string> libraries_for(const Model& given, const BuildOptions& options,
                                        const engine::PluginNodes& nodes) {
   return plugin_libraries(given.source(), given_libraries(options), nodes, [&] {

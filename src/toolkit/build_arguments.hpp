@@ -8,7 +8,8 @@
 
 namespace graft::toolkit {
 
-/// Returns the driver's arguments --tensorrt and --target.
+/// Returns the arguments of the engine driver that select the TensorRT installation and the GPUs: --tensorrt and
+/// --target, each only if the options set it.
 [[nodiscard]] std::vector<std::string> choice_arguments(const BuildOptions& options);
 
 /// Returns all options of the driver's command `build`, except the plugin libraries.

@@ -55,7 +55,7 @@ constexpr std::int64_t samples_of_output = 1048573;
 /// Maximum total size in bytes of the tensors that are in memory at a time.
 constexpr std::int64_t memory = std::int64_t{1} << 30;
 
-/// A tensor that may be compared.
+/// A tensor of the model that is written for comparison unless `left_out`, the reason against it, is set.
 struct Candidate {
   const onnx::Value* value;
   std::int64_t samples = 0;
@@ -67,8 +67,8 @@ struct Candidate {
   std::string left_out = {};
 };
 
-/// Runs a model and collects the tensors that are compared, in the order of computation, so that the first wrong tensor
-/// has correct inputs.
+/// Runs a model and collects the tensors whose values are written for comparison. They are in the order of computation,
+/// so that the first wrong tensor has correct inputs.
 class CanaryRuns {
  public:
   CanaryRuns(Work& work, const onnx::Model& model, std::vector<runtime::TensorMap> runs)

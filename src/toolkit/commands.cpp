@@ -67,7 +67,8 @@ std::string rewrite_options(const report::ConvertOptions& options) {
   return text;
 }
 
-/// Returns the command-line options that limit the runs of TensorRT.
+/// Returns the command-line options that limit the time and number of runs of TensorRT. Limits with the default value
+/// are left out.
 std::string budget_options(const ProbeBudget& budget) {
   const ProbeBudget usual;
   std::string text;

@@ -180,7 +180,7 @@ bool must_be_split(const data::Columns& columns) {
   return false;
 }
 
-/// Returns the shapes of the first run's inputs as tensors without elements.
+/// Returns, by name, tensors that have the shapes of the first run's inputs but no elements.
 runtime::TensorMap first_run(const data::Columns& columns) {
   runtime::TensorMap tensors;
   for (const auto& [name, dims] : data::first_shapes(columns)) tensors[name].dims = dims;

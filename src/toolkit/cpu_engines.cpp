@@ -28,7 +28,7 @@ namespace {
 
 using verify::JudgesOptions;
 
-/// The names of the engines in known_faults.inc.
+/// The names of both engines as the table in known_faults.inc writes them.
 constexpr auto openvino_in_table = "OpenVINO";
 constexpr auto onnxruntime_in_table = "ONNX Runtime";
 

@@ -47,8 +47,8 @@ Finding cpu_engine() {
   return finding;
 }
 
-/// Returns the finding for ONNX Runtime. ONNX Runtime is optional: without it, models run in OpenVINO, but OpenVINO is
-/// known to compute more operators wrongly.
+/// Returns what `graft doctor` reports about ONNX Runtime. ONNX Runtime is optional: without it, models run in
+/// OpenVINO, but OpenVINO is known to compute more operators wrongly.
 Finding reference_engine() {
   Finding finding{.name = "reference for values"};
   try {
@@ -125,7 +125,7 @@ Finding gpu(const nlohmann::json& cuda) {
   return finding;
 }
 
-/// Returns the finding for the package `graft` that the driver's Python imports.
+/// Returns what `graft doctor` reports about the Python package `graft`, as the Python of the engine driver imports it.
 Finding python_package(const nlohmann::json& package) {
   Finding finding{.name = "Python package", .facts = engine::read_fields<Facts>(package)};
   finding.found = finding.facts.has_toolkit.value_or(false);
@@ -134,7 +134,8 @@ Finding python_package(const nlohmann::json& package) {
   return finding;
 }
 
-/// Adds the tools with which a user's own operators are compiled.
+/// Adds a finding for each tool that compiles a user's own operators, from the list of compilers that the engine driver
+/// returned.
 void add_compilers(const nlohmann::json& compilers, std::vector<Finding>& findings) {
   if (compilers.empty()) return;  // a driver of another version does not list compilers
   const auto add = [&](const char* key, const char* name, const char* install, std::string_view lacking) {

@@ -8,7 +8,7 @@
 
 namespace graft::toolkit {
 
-/// The products with GPUs of one architecture.
+/// A GPU architecture and the products that have it.
 struct GpuArchitecture {
   std::string_view target;  ///< The name of the architecture, "sm89".
   /// Names in lower case, separated by single spaces, without the suffixes "ti" and "super".

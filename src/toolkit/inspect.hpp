@@ -28,8 +28,9 @@ struct Inspection {
   bool has_checked_types = false;
   std::optional<inspect::Release> release;  ///< The release whose rules judge; if not set, the newest measured release.
   inspect::Prospect prospect;               ///< The forecast of a conversion; empty for a converted model.
-  /// The verdicts on the nodes of `prospect.converted`. Set if a node that calls a function does not run: a conversion
-  /// inlines the function, and the verdicts on the inlined nodes decide where the network is cut.
+  /// The verdicts on the nodes of the converted model, `prospect.converted`. They are set if a node that calls a
+  /// function does not run. A conversion inlines the function, and the verdicts on the inlined nodes decide where the
+  /// network is cut.
   std::vector<report::NodeSupport> converted_nodes;
   /// The names of the nodes in the file for which `graft new` can write an operator.
   std::set<std::string, std::less<>> nodes_to_define = {};

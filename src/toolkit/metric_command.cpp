@@ -56,7 +56,7 @@ std::string with_model(const std::string& command, const std::filesystem::path& 
   return result;
 }
 
-/// Returns the last 80 characters of a line.
+/// Returns the end of a line for a message: at most 80 characters, which begin with "…" if the line is longer.
 std::string end_of(const std::string& line) {
   constexpr std::size_t most = 80;
   const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
@@ -68,7 +68,8 @@ std::string end_of(const std::string& line) {
   return "…" + line.substr(begin);
 }
 
-/// The output of the metric command.
+/// The parts of the metric command's output that are kept: the result, and the last lines of standard error for a
+/// message.
 struct Said {
   std::string last;  ///< The last line of standard output that is not blank.
   std::deque<std::string> errors;

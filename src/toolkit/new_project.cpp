@@ -41,7 +41,7 @@ constexpr std::string_view common = "common";
 constexpr std::size_t longest_name = 64;
 constexpr std::array build_files = {"build.ninja", "Makefile"};
 
-/// The names in the templates, which a project's own names replace.
+/// The project name in the templates. It is replaced by the name of the new project.
 constexpr std::string_view template_project = "my_ops";
 struct TemplateOperator {
   std::string_view kind;
@@ -144,14 +144,15 @@ bool is_cpp(const fs::path& file) {
   return is_one_of(file.extension().string(), extensions);
 }
 
-/// The names of a project that replace the names in the templates.
+/// The names of a new project and its operator, which replace the names in the templates.
 struct Names {
   std::string project;
   std::string operator_name;
   std::string operator_folder;
 };
 
-/// A template from which an operator is written, or a node of a model whose types and shapes are inferred.
+/// The source from which a new operator is written: a template (`kind`), or a node of a model whose types and shapes
+/// are inferred.
 struct Source {
   const TemplateOperator* kind = nullptr;
   onnx::Model model = {};

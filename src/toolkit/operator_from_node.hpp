@@ -19,7 +19,7 @@ struct OperatorSource {
   std::string text;
 };
 
-/// The names in the sources of an operator.
+/// The names that the generated sources of an operator contain.
 struct OperatorNames {
   std::string space;       ///< The C++ namespace of the project, such as "my_ops".
   std::string definition;  ///< The C++ type of the operator, such as "Blur".

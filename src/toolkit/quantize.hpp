@@ -11,7 +11,7 @@ namespace graft::toolkit {
 /// does not have, for int8 and f8 without data and cache, and for an output that cannot be written.
 void check_options(const QuantizeOptions& options);
 
-/// Calls QuantizeOptions::on_note with each note.
+/// Calls QuantizeOptions::on_note, if it is set, with each note.
 void note_data(const QuantizeOptions& options, const std::vector<std::string>& notes);
 
 /// Quantizes a model to f16 or bf16. `options` have been checked; `given_data` are their data.

@@ -6,7 +6,7 @@
 
 namespace graft::toolkit {
 
-/// A file of templates/operators.
+/// A file of the folder templates/operators, from which `graft new` writes projects. It is part of the program.
 struct TemplateFile {
   std::string_view path;  ///< The path in templates/operators, for example "common/tests/test_operators.py".
   std::string_view text;

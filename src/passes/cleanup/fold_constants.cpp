@@ -58,7 +58,8 @@ std::optional<std::int64_t> bytes_of(const onnx::Value& value) {
   return bits / 8;
 }
 
-/// Returns whether the engine can compute the element type of a value: f64, or a type that has a DType.
+/// Returns whether the engine can compute tensors of the element type of `value`: f64 and the types that Graft's
+/// kernels support (DType).
 bool is_calculable(const onnx::Value& value) {
   return value.type && (*value.type == onnx::ElementType::f64 || to_dtype(*value.type) != std::nullopt);
 }

@@ -52,7 +52,8 @@ bool is_returned(const Value& value) {
   return value.graph->parent() == nullptr && std::find(outputs.begin(), outputs.end(), &value) != outputs.end();
 }
 
-/// How the rewrite treats a node that reads or returns u8.
+/// The kind of a node that reads or returns u8. It decides how the node is changed when its u8 tensors get a wider
+/// type.
 enum class Handling : std::uint8_t {
   unknown,
   moves,     ///< The node copies elements, whatever their type.

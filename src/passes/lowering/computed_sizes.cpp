@@ -27,7 +27,7 @@ bool is_from_data(const Value* size) {
   return size != nullptr && !size->constant() && find_data_of_size(*size).found != nullptr;
 }
 
-/// Adds nodes, and the constants that they read, before the node `reader`.
+/// Adds new nodes to the graph before the node `reader`, together with the constants that they read.
 class Writer {
  public:
   explicit Writer(Node& reader) : reader_(reader), graph_(*reader.graph) {}

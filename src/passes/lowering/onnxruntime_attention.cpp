@@ -119,7 +119,8 @@ class HeadsWriter {
   std::optional<Replacement> write_group_query();
 
  private:
-  /// The indices of the optional inputs of Attention and QAttention.
+  /// The indices of the inputs that are at different positions in Attention and in QAttention; all of these inputs are
+  /// optional.
   struct PackedInputs {
     std::size_t mask = 0;
     std::size_t past = 0;

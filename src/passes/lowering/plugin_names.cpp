@@ -468,7 +468,7 @@ namespace {
 constexpr std::array detection_integers{"backgroundLabelId", "numClasses", "topK", "keepTopK"};
 constexpr std::array detection_numbers{"confidenceThreshold", "nmsThreshold"};
 
-/// The values of codeType.
+/// The values of codeType, the field of the NMS plugin that selects how boxes are encoded.
 enum DetectionCode : std::uint8_t { corner, center_size, corner_size, tf_center };
 
 /// Writes lines that compute `boxes` (N,boxes,classes or 1,4), the corners of the boxes that `offsets` encodes relative

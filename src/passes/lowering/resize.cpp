@@ -30,8 +30,9 @@ bool crops(const onnx::Node& resize) {
   return resize.string_or("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
 }
 
-/// Returns the scale of each axis of the input, which has these `sizes`. Returns an empty list, and stores the reason
-/// with site.no(), if the scales or sizes of the Resize are not constant or do not match `axes`.
+/// Returns the scale of each axis of the input, which has these `sizes`; `axes` are the axes that the Resize changes.
+/// Returns an empty list, and stores the reason with site.no(), if the scales or sizes of the Resize are not constant
+/// or their number differs from that of `axes`.
 std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& sizes,
                                  const std::vector<std::int64_t>& axes) {
   const auto refuse = [&](const char* why) {
@@ -76,9 +77,9 @@ std::vector<AxisScale> scales_of(Site& site, const std::vector<std::int64_t>& si
   return result;
 }
 
-/// Returns the size of each axis of the input. A dynamic axis has size 0 if it is not resized, and size 1 if it is
-/// resized by the constant scale 1. Returns nothing, and stores the reason with site.no(), for any other dynamic axis
-/// that is resized.
+/// Returns the size of each axis of the input of a Resize that changes the axes `axes`. A dynamic axis has size 0 if it
+/// is not in `axes`, and size 1 if its scale is the constant 1. Returns nothing, and stores the reason with site.no(),
+/// for any other dynamic axis in `axes`.
 std::optional<std::vector<std::int64_t>> sizes_of(Site& site, std::size_t rank, const std::vector<std::int64_t>& axes) {
   std::vector<std::int64_t> sizes;
   for (std::size_t axis = 0; axis < rank; ++axis) {

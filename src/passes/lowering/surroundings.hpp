@@ -15,7 +15,8 @@ enum class Step : std::uint8_t { into_inputs, stop, found };
 
 struct Search {
   const onnx::Value* found = nullptr;
-  /// Whether the search stopped after search_limit values. A null `found` then does not mean that no value matches.
+  /// Whether the search ended without a result because it had visited search_limit values. In that case a matching
+  /// value may exist although `found` is null.
   bool reached_limit = false;
 };
 

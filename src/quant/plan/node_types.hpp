@@ -30,7 +30,7 @@ struct NodePlan {
 };
 using NodePlans = std::unordered_map<const onnx::Node*, NodePlan>;
 
-/// Maps the key_of of each node that TypedOptions::refusal refuses to the reason.
+/// The nodes that are refused by TypedOptions::refusal in the narrow type: a map from their key_of() to the reason.
 using RefusedNodes = std::map<std::string, std::string, std::less<>>;
 
 /// Returns the plan of a node without regard to other nodes. Nodes in `known` stay in f32.

@@ -27,7 +27,7 @@ struct ChooseOptions {
   std::vector<std::string> only;  ///< Patterns of all nodes that may leave f32; if empty, all may.
   /// Whether nodes whose results a QuantizeLinear reads may be converted, see TypedOptions::narrow_before_int8.
   bool narrow_before_int8 = false;
-  /// Further nodes to keep in f32: maps their key_of to the reason.
+  /// Further nodes to keep in f32, as a map from their key_of() to the reason.
   std::map<std::string, std::string, std::less<>> kept = {};
   std::vector<runtime::TensorMap> data;  ///< The inputs of each run; if empty, synthetic inputs are used.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes;  ///< The shapes of synthetic inputs.

@@ -11,7 +11,7 @@
 
 namespace graft::quant {
 
-/// Maps the key_of a layer that stays in f32 to the reason.
+/// The layers that stay in f32, as a map from their key_of() to the reason.
 using KeptLayers = std::map<std::string, std::string, std::less<>>;
 
 /// Calibrates the tensors of a network, or reads their scales from a cache, and computes plans and scales from them.

@@ -25,7 +25,7 @@ struct KeptNode {
   WhyKept why;
   std::string reason;
 };
-/// Maps the key_of a node that stays in f32 to the reason.
+/// The nodes that stay in f32, as a map from their key_of() to the reason.
 using KeptNodes = std::map<std::string, KeptNode, std::less<>>;
 
 using Decibels = std::map<std::string, double, std::less<>>;

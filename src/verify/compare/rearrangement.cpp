@@ -88,7 +88,8 @@ bool close(double reference, double candidate, double allowed, double relative) 
   return std::abs(reference - candidate) <= allowed + relative * std::abs(reference);
 }
 
-/// The absolute and relative limit within which two elements count as equal.
+/// The limits within which two elements count as equal: `relative` is a factor for the reference's element, and
+/// `allowed` an absolute difference.
 struct Nearness {
   double relative;
   double allowed;

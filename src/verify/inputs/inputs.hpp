@@ -43,7 +43,7 @@ struct InputOptions {
   std::set<std::string, std::less<>> large_integers = {};
   /// The exact elements of inputs, by input name. They take precedence over all other options.
   std::map<std::string, std::vector<double>, std::less<>> numbers = {};
-  /// The values for InputValues::chosen.
+  /// The numbers from which elements are selected if `values` is InputValues::chosen.
   std::vector<double> choices = {};
   /// The ranges of inputs, by name. Elements are uniformly distributed over the range if `values` is normal or uniform;
   /// those of integer inputs also if `values` is negative.

@@ -319,7 +319,8 @@ class AnsweringModel final : public runtime::CompiledModel, public runtime::Keep
   };
   using Replace = std::function<Replacement(const runtime::EngineLimit& why)>;
 
-  /// The state that all requests for one model share.
+  /// The state that all requests for one model share, including the model in the other engine once it has been
+  /// compiled.
   struct Shared {
     Replace replace;
     std::mutex mutex;

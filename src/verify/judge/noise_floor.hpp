@@ -92,10 +92,13 @@ class NoiseFloor {
   /// element becomes NaN, infinite or another identifier, or the dimensions change.
   [[nodiscard]] bool says_little() const;
   /// Returns whether rounding alone changes the tensor so much that hardly any difference would be detected. This is
-  /// the case if most real elements move by more than half of the range of zero and the reference (so that a change of
-  /// sign would pass), if one noisy run changes most integers, if another noisy run is expected to return too many new
-  /// integers, if the noisy runs returned, for most elements, every integer that occurs in the tensor (a boolean that
-  /// is true in one noisy run and false in another), or if half of the elements of a selection have no partner.
+  /// the case if one of these conditions holds:
+  /// - Most real elements move by more than half of the width of the smallest range that contains 0 and the reference,
+  ///   so that a change of sign would pass.
+  /// - One noisy run changes most integers, or another noisy run is expected to return too many new integers.
+  /// - For most elements, the noisy runs returned every integer that occurs in the tensor, such as both values of a
+  ///   boolean.
+  /// - Only the size of one axis differs between noisy runs, and half of the elements have no partner in another run.
   [[nodiscard]] bool allows_anything() const;
   /// Returns a description for reports, such as "the reference itself changes by up to 0.0023 (0.15 % of its largest
   /// value) where its arithmetic rounds differently (8 runs); 4 times that is allowed" or, for integers, "... 3

@@ -37,7 +37,8 @@ constexpr double epsilons = 4;
 /// The limit up to which integers in floating-point tensors get no noise. They are usually indices, sizes and counts,
 /// and arithmetic with them is exact.
 constexpr double largest_kept_integer = 65536;
-/// The largest magnitude that gets noise. Larger values could overflow.
+/// The largest magnitude of an f32 element that gets noise. The product of a larger element and a noise factor could
+/// overflow.
 constexpr double largest_moved_f32 = 1e38;
 constexpr double largest_moved_f64 = 1e307;
 /// The ratio of the epsilon of f64 to that of f32.

@@ -672,7 +672,7 @@ class Proof {
     return true;
   }
 
-  /// The comparison of one output in one trial.
+  /// The result of comparing one output of the original and of the rewrite in one trial.
   struct ComparedOutput {
     Tolerance tolerance;
     Difference difference;
