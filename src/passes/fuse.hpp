@@ -24,8 +24,9 @@ struct Fusion {
   Fusion(std::string reason) : obstacle(std::move(reason)) {}        // NOLINT(google-explicit-constructor)
 };
 
-/// Replaces each match of `pattern` in `graph` by the operator that `read` returns for it, and records a near miss if
-/// `read` returns an obstacle. The only input of the pattern must be named x. `why` is the reason in the report.
+/// Replaces each match of `pattern` in `graph` by the operator that `read` returns for it. If `read` returns an
+/// obstacle instead, the node is not changed, and the report lists the match with the obstacle as a near miss. The only
+/// input of the pattern must be named x. `why` is the reason for the rewrite in the report.
 void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, std::string_view why,
           const std::function<Fusion(const onnx::Match&)>& read);
 

@@ -52,8 +52,8 @@ void choose_plugins(Rewriter& rewriter);
 void remove_dead(Rewriter& rewriter);
 void remove_empty_checks(Rewriter& rewriter);
 
-/// The name of the pass that applies the fusions of loaded operator libraries. Reports list its near misses before
-/// those of other passes.
+/// The name of the pass that applies the fusions of loaded operator libraries. Reports list the patterns of this pass
+/// that matched only in part before those of other passes.
 inline constexpr std::string_view library_pass = "fuse_library_operators";
 
 }  // namespace graft::passes

@@ -142,12 +142,14 @@ class Rewriter {
   /// now.
   [[nodiscard]] bool was_rejected(const std::vector<NodeRef>& nodes, const std::string& replacement) const;
 
-  /// Records a near miss. For each anchor node, the report keeps the nearest one of loaded libraries and the nearest
-  /// one of Graft's own patterns, unless the node is rewritten later.
+  /// Records a near miss: a node (the anchor) at which only a part of the pattern named `pattern` matched. For each
+  /// anchor, the report keeps two near misses, unless the node is rewritten later: the one with the largest matched
+  /// fraction of its pattern among patterns of loaded libraries, and the same among Graft's own patterns.
   void near_miss(const std::string& pattern, const onnx::NearMiss& near);
-  /// Drops the near misses of a node that record() reports as rewritten.
+  /// Removes the near misses of a node, which record() has reported as rewritten, from the report.
   void forget_near_misses(const onnx::Node& node);
-  /// Records that all nodes of a pattern matched, but that another condition, described by `reason`, does not hold.
+  /// Records a near miss at which all nodes of a pattern matched, but another condition, described by `reason`, does
+  /// not hold.
   void near_miss(const std::string& pattern, const onnx::Match& match, const std::string& reason) {
     const std::size_t nodes = match.nodes.size();
     near_miss(pattern, {.node = match.root, .matched_nodes = nodes, .pattern_nodes = nodes, .reason = reason});

@@ -33,10 +33,11 @@ struct MovementFusion {
 };
 using ReadMovement = std::function<MovementFusion(const Movement&, const std::vector<AxisMaps>& maps)>;
 
-/// Finds movements in the main graph whose result is longer along some axis and shorter along none, and replaces each
-/// by the rewrite that `read` returns. For one result y, the longest movement is tried first. `may_become(before,
-/// after)` returns whether an axis of `before` elements may become one of `after` elements. `pattern` is the name under
-/// which near misses are recorded.
+/// Finds parts of the main graph that only move elements (Movement) and whose result is longer along some axis and
+/// shorter along none, and replaces each by the rewrite that `read` returns. If several of them compute the same
+/// result, the longest is tried first. `may_become(before, after)` returns whether an axis of `before` elements may
+/// become one of `after` elements. If `read` returns an obstacle, the report lists it as a near miss of the pattern
+/// `pattern`.
 void fuse_movements(Rewriter& rewriter, const std::string& pattern, bool (*may_become)(std::int64_t, std::int64_t),
                     const ReadMovement& read);
 

@@ -467,8 +467,8 @@ void widen_constants_of_branches(const Group& group, ElementType type) {
   }
 }
 
-/// Rewrites a group to another type, and returns whether it was rewritten. If a node prevents that, records a near
-/// miss, except for operators of quantized networks.
+/// Rewrites a group to another type, and returns whether it was rewritten. If a node prevents that, the report lists
+/// the reason, except for operators of quantized networks.
 bool widen(Rewriter& rewriter, const Group& group) {
   if (const auto obstacle = group.find_obstacle()) {
     if (is_quantized(*obstacle->node)) return false;  // not a picture or a mask

@@ -51,7 +51,7 @@ struct Replacement {
   /// Returns the name of an f32 tensor with the values of `name`, whose type is `from`: `name` itself if `from` is f32,
   /// otherwise the result of a Cast that is added to `nodes`.
   std::string in_f32(const std::string& name, onnx::ElementType from);
-  /// Adds the line that computes `output`, of type `to`. `computation` is an operator call such as "Add(a, b)" with an
+  /// Adds the node that computes `output`, of type `to`. `computation` is an operator call such as "Add(a, b)" with an
   /// f32 result, which is cast if `to` is another type.
   void give(const std::string& output, onnx::ElementType to, const std::string& computation);
   /// Adds a constant to `constants` under `name`, replacing an existing one of this name, and returns the name.
@@ -215,7 +215,7 @@ struct AxisOf {
   std::string tensor;
   int axis = 0;
 };
-/// Writes lines that compute the table `name`, [queries, keys], for causal attention: `hidden` where the key comes
+/// Writes nodes that compute the table `name`, [queries, keys], for causal attention: `hidden` where the key comes
 /// after the query, 0 elsewhere. The number of keys is that of `keys_now`, plus that of `past` if its tensor is not
 /// empty; past keys come before all queries.
 void write_causal_table(Replacement& result, const std::string& name, const AxisOf& queries, const AxisOf& keys_now,
@@ -229,7 +229,7 @@ struct GroupNormalization {
   std::string scale;
   std::string shift;
 };
-/// Writes lines that compute `name`, the group normalization of `x`, an f32 tensor of rank `rank` with the channels on
+/// Writes nodes that compute `name`, the group normalization of `x`, an f32 tensor of rank `rank` with the channels on
 /// axis 1, as an InstanceNormalization of the groups followed by scale and shift of the channels.
 void write_group_normalization(Replacement& result, const std::string& name, const std::string& x, std::size_t rank,
                                const GroupNormalization& norm);

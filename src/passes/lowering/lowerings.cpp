@@ -461,8 +461,8 @@ std::int64_t count_constants(const Replacement& replacement) {
   return count;
 }
 
-/// Returns the replacement of a node by one lowering, or nothing. If the node cannot be lowered, records the reason as
-/// a near miss.
+/// Returns the replacement of a node by one lowering, or nothing. If the node cannot be lowered, the report lists the
+/// reason.
 std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering& lowering, onnx::Node& node,
                                              ShapesOnDemand& shapes) {
   Site site(node, shapes);

@@ -23,7 +23,7 @@
 namespace graft::passes {
 namespace {
 
-/// Writes lines that compute the exact GELU of the f32 tensor `x`, except for the last operation, which is returned as
+/// Writes nodes that compute the exact GELU of the f32 tensor `x`, except for the last operation, which is returned as
 /// text ("Mul(double, half)").
 std::string gelu_of(Replacement& result, const std::string& x) {
   result.line(fmt::format("scaled = Mul({}, {})", x, result.number("root", 0.70710678118654752)));
@@ -33,7 +33,7 @@ std::string gelu_of(Replacement& result, const std::string& x) {
   return fmt::format("Mul(double, {})", result.number("half", 0.5));
 }
 
-/// Writes lines that compute the tanh approximation of GELU of the f32 tensor `x`, except for the last operation, which
+/// Writes nodes that compute the tanh approximation of GELU of the f32 tensor `x`, except for the last operation, which
 /// is returned as text.
 std::string fast_gelu_of(Replacement& result, const std::string& x) {
   result.line(fmt::format("square = Mul({0}, {0})", x));

@@ -21,7 +21,7 @@ std::string epsilon_of(const Site& site, float otherwise) {
   return fmt::format("{:#.9g}", site.node().float_or("epsilon", otherwise));
 }
 
-/// Writes the line that computes output y0 as LayerNormalization of the f32 tensor `x` over the last axis. `scale`,
+/// Writes the node that computes output y0 as LayerNormalization of the f32 tensor `x` over the last axis. `scale`,
 /// `bias` and `like` are indices of inputs of the node: y0 is cast to the type of input `like`, and the bias may be
 /// absent.
 void write_layer_normalization(Site& site, Replacement& result, const std::string& x, std::size_t scale,

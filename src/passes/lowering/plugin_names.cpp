@@ -50,7 +50,7 @@ std::string region_attributes(const onnx::Node& node, bool is_aligned, std::int6
       samples, real_text(scale));
 }
 
-/// Writes lines that split regions, [n, 5] with the columns item, x1, y1, x2, y2, into `items`, i64 [n], and `corners`,
+/// Writes nodes that split regions, [n, 5] with the columns item, x1, y1, x2, y2, into `items`, i64 [n], and `corners`,
 /// [n, 4].
 void split_regions(Replacement& result, const std::string& regions) {
   result.line(fmt::format("item, corners = Split<axis=1>({}, {})", regions, result.ints("columns", {1, 4})));
@@ -471,7 +471,7 @@ constexpr std::array detection_numbers{"confidenceThreshold", "nmsThreshold"};
 /// The values of codeType, the field of the NMS plugin that selects how boxes are encoded.
 enum DetectionCode : std::uint8_t { corner, center_size, corner_size, tf_center };
 
-/// Writes lines that compute `boxes` (N,boxes,classes or 1,4), the corners of the boxes that `offsets` encodes relative
+/// Writes nodes that compute `boxes` (N,boxes,classes or 1,4), the corners of the boxes that `offsets` encodes relative
 /// to `prior` (N,boxes,1,4).
 void decode_detections(Replacement& result, std::int64_t code) {
   const std::string halves = result.ints("halves", {2, 2});

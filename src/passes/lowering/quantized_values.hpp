@@ -30,7 +30,7 @@ std::string centered(Replacement& result, const Site& site, std::size_t x, std::
 std::string dequantized(Replacement& result, Site& site, std::size_t x, std::size_t scale, std::size_t zero,
                         int axis = 1);
 
-/// Writes lines that compute `y`: round(x) plus the tensor `zero` (none if empty), clipped to the range of `type` and
+/// Writes nodes that compute `y`: round(x) plus the tensor `zero` (none if empty), clipped to the range of `type` and
 /// cast to it.
 void give_quantized(Replacement& result, const std::string& y, const std::string& x, const std::string& zero,
                     onnx::ElementType type);

@@ -90,7 +90,7 @@ class Identity {
   std::map<std::string, std::string> entries_;
 };
 
-/// Returns a histogram with these figures and bins, or nothing if they are inconsistent.
+/// Returns the histogram that has these statistics and bins, or nothing if they are inconsistent.
 std::optional<Histogram> restored(const Histogram::Figures& figures, std::vector<std::uint64_t> bins) {
   try {
     return Histogram(figures, std::move(bins));

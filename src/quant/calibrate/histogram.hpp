@@ -30,7 +30,7 @@ class Histogram {
   [[nodiscard]] std::uint64_t counted() const;
   [[nodiscard]] float largest() const;  ///< Returns the largest absolute value of a finite number.
 
-  /// Statistics of all counted values. A histogram can be restored from its figures and its bins.
+  /// Statistics of all counted values. A histogram can be restored from these statistics and its bins.
   struct Figures {
     std::uint64_t zeros = 0;
     std::uint64_t nan = 0;
@@ -43,7 +43,8 @@ class Histogram {
   [[nodiscard]] const Figures& figures() const { return figures_; }
 
   Histogram() = default;
-  /// Restores a histogram from its figures and bins. Throws Error (internal) if they are inconsistent.
+  /// Restores a histogram from the statistics and the bins of another one. Throws Error (internal) if they are
+  /// inconsistent.
   Histogram(const Figures& figures, std::vector<std::uint64_t> bins);
 
   friend bool operator==(const Histogram&, const Histogram&) = default;

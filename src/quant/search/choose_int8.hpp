@@ -117,11 +117,11 @@ struct ChosenInt8 {
   [[nodiscard]] std::vector<QuantizedNode> reported_nodes() const;
 };
 
-/// Quantizes a network to int8 or f8, and returns the model with its scales, figures and trials. If `limit_db` or
-/// `max_drop` is set and not met, judges each layer alone, keeps the layers that lose most in f32 until the limits are
-/// met, and changes back to int8 those that need not be in f32. Throws Error for a pattern that matches nothing, a
-/// cache without any of the model's tensors, data without samples or without finite numbers, and if the model does not
-/// run.
+/// Quantizes a network to int8 or f8. Returns the model with its scales, the errors of its outputs, and the models that
+/// were tried. If `limit_db` or `max_drop` is set and not met, measures the loss of each layer alone, keeps the layers
+/// that lose most in f32 until the limits are met, and changes back to int8 those that need not be in f32. Throws Error
+/// for a pattern that matches nothing, a cache without any of the model's tensors, data without samples or without
+/// finite numbers, and if the model does not run.
 [[nodiscard]] ChosenInt8 choose_int8(const runtime::Engine& engine, const onnx::Model& model,
                                      const CalibrationData& data, const Int8Options& options);
 

@@ -18,7 +18,7 @@
 namespace graft::quant {
 namespace {
 
-/// A set of nodes kept in f32, and the error figures of the network's outputs with this set.
+/// A set of nodes kept in f32, and the errors that the network's outputs have with this set.
 struct Choice {
   KeptNodes kept;
   std::vector<verify::OutputFigures> outputs;

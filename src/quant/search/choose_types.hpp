@@ -60,7 +60,7 @@ struct ChosenTypes {
   std::vector<ChosenNode> nodes;
   std::size_t runs = 0;                        ///< The number of runs on which the decisions are based.
   std::vector<verify::OutputFigures> outputs;  ///< The error figures of the resulting model, in the worst run.
-  /// The error figures of the outputs at the start of the search, when only two kinds of nodes are in f32: nodes that
+  /// The errors of the outputs at the start of the search, when only two kinds of nodes are in f32: nodes that
   /// do not support the narrow type, and nodes that the options keep in f32.
   std::vector<verify::OutputFigures> plain;
   std::vector<std::string> notes;

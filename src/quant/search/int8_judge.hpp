@@ -44,8 +44,9 @@ class Int8Judge {
   [[nodiscard]] std::size_t samples() const { return reference_.size(); }
 
   [[nodiscard]] Judgment judge(const onnx::Model& model) const;
-  /// Compares the outputs of a model with the outputs of the f32 network on this number of samples.
-  /// Adds the scores of each run to `scores` if it is not null.
+  /// Runs a model on the first `samples` samples, and returns for each output the signal-to-noise ratio and other
+  /// measures of its error compared with the f32 network. If `scores` is not null, also appends to it the scores
+  /// of the classifier in each run, from which accuracy_of() computes the metric.
   [[nodiscard]] std::vector<verify::OutputFigures> outputs_of(const onnx::Model& model, std::size_t samples,
                                                               std::vector<runtime::TensorMap>* scores = nullptr) const;
   [[nodiscard]] bool is_good_enough(const Judgment& judgment) const;

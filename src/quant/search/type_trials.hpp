@@ -60,16 +60,17 @@ class TypeTrials {
   [[nodiscard]] bool is_random(const onnx::Node& node) const;
 
   [[nodiscard]] TypedModel typed_with(const KeptNodes& kept) const;
-  /// Runs the network with the nodes `kept` in f32 and the others in the narrow type (f16 or bf16), and returns the
-  /// error figures of each output in its worst run.
+  /// Runs the network with the nodes `kept` in f32 and the others in the narrow type (f16 or bf16). Returns, for the
+  /// worst run of each output, the signal-to-noise ratio and other measures of its error.
   [[nodiscard]] std::vector<verify::OutputFigures> try_types(const KeptNodes& kept);
   /// Runs the network with the nodes `kept` in f32, and returns the signal-to-noise ratio, in dB, of each of its
   /// tensors in the worst run. It is minus infinity if elements that are finite in the f32 network are not finite.
   [[nodiscard]] Decibels tensor_decibels(const KeptNodes& kept);
 
  private:
-  /// Returns the error figures of an output. An output that depends on random numbers is reported without errors,
-  /// because each run generates different numbers.
+  /// Returns the signal-to-noise ratio and other measures of the error of an output, whose tensors in one run are in
+  /// `expected` and `found`. An output that depends on random numbers is reported without errors, because each run
+  /// generates different numbers.
   [[nodiscard]] verify::OutputFigures judged(const onnx::Value& output, const runtime::TensorMap& expected,
                                              const runtime::TensorMap& found, bool by_suppression) const;
 

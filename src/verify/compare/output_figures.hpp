@@ -19,10 +19,11 @@ using report::OutputFigures;
 /// Returns the signal-to-noise ratio in dB: perfect_db if there is no error, and -perfect_db if there are errors but no
 /// ratio can be computed.
 [[nodiscard]] double decibels_of(const OutputFigures& figures);
-/// Adds the errors of the same output in another run: counts and sums are added, maxima are combined.
+/// Adds the errors of the same output in another run to `figures`: counts and sums are added, and the larger of two
+/// maxima is kept.
 void add_run(OutputFigures& figures, const OutputFigures& other);
-/// Combines the figures with another run as add_run does, but takes signal and noise from the run with the lower ratio
-/// only, so that a good run does not hide a bad one.
+/// Adds the errors of the same output in another run as add_run does. The signal-to-noise ratio, however, becomes that
+/// of the run with the lower ratio, so that a good run does not hide a bad one.
 void add_worst_run(OutputFigures& figures, const OutputFigures& other);
 
 /// Returns the figures of one run. Counts the rows with the same largest element only for a classifier's output.

@@ -622,8 +622,8 @@ class Verification {
                    second == nullptr ? "" : second->name());
   }
 
-  /// Completes the record of an output: compares the element types, and adds the summary of the noise floor and the
-  /// error figures.
+  /// Completes the record of an output: compares the element types, and adds the summary of the noise floor, the
+  /// signal-to-noise ratio and the other error measures.
   void complete(const ComparedOutput& output, OutputRecord& record, const Compared& compared) const {
     const onnx::TensorData& reference = compared.reference;
     const onnx::TensorData& candidate = *compared.candidate;
