@@ -116,8 +116,14 @@ def choose_flavor(wanted: str, targets: list[str], gpu_present: bool) -> Flavor:
         f"no TensorRT with a builder is installed for {sys.executable} (searched for its modules tensorrt_rtx and "
         "tensorrt)",
         f"Install one with: {sys.executable} -m {rtx.install}"
-        + (", or unset GRAFT_PYTHON, which selects this Python" if os.environ.get("GRAFT_PYTHON") else ""),
+        + (", or unset GRAFT_PYTHON, which selects this Python" if is_chosen_by_user() else ""),
     )
+
+
+def is_chosen_by_user() -> bool:
+    """Returns whether the user chose this Python by GRAFT_PYTHON. The program of a wheel sets GRAFT_PYTHON too, to the
+    Python in which the wheel is installed."""
+    return bool(os.environ.get("GRAFT_PYTHON")) and not pathlib.Path(__file__).resolve().is_relative_to(sys.prefix)
 
 
 def cuda_devices() -> dict[str, Any]:

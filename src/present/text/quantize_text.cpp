@@ -108,6 +108,11 @@ void add_outputs(Listing& text, const QuantizeReport& report, const std::string&
   text.add("");
   text.add(fmt::format("Outputs, compared with the f32 network on the CPU{}", basis));
   text.add(std::move(table));
+  if (std::ranges::any_of(report.outputs, [](const report::OutputFigures& each) { return !each.judged_by.empty(); })) {
+    text.add(
+        "Rounding changes the order of detections with nearly equal scores, so elements at the same index may differ; "
+        "`graft verify` finds out whether the detections are the same.");
+  }
 }
 
 /// Adds the metric of the f32 network and of the quantized model, and, if it is the top-1 agreement, its outputs.
@@ -203,7 +208,7 @@ std::vector<AppliedImprovement> applied_improvements(const report::AppliedImprov
 std::string quality_text(const report::OutputFigures& output) {
   if (!output.incomparable.empty()) return output.incomparable;
   if (!output.is_real) {
-    return output.differing == 0 ? fmt::format("the same {} elements", output.elements)
+    return output.differing == 0 ? fmt::format("no difference in {}", count_text(output.elements, "element"))
                                  : fmt::format("{} of {} elements differ", output.differing, output.elements);
   }
   if (output.not_finite != 0) {
@@ -216,8 +221,7 @@ std::string quality_text(const report::OutputFigures& output) {
   if (output.rows != 0) {
     text += fmt::format(", top-1 agreement in {} of {} rows", output.same_top, output.rows);
   }
-  if (!output.judged_by.empty()) text += fmt::format(", of {}", output.judged_by);
-  return text;
+  return output.judged_by.empty() ? text : fmt::format("judged by {}: {}", output.judged_by, text);
 }
 
 std::string metric_name(const QuantizeReport& report) {
