@@ -339,10 +339,19 @@ std::string missing_kernel(const onnx::Node& node) {
 
 bool has_known_sizes(const onnx::Value* value) { return value != nullptr && onnx::has_known_sizes(*value); }
 
-/// Appends an entry, a reason why TensorRT may refuse the node, to `forms` if TensorRT has no fused kernel for an
-/// Attention. Without a fused kernel, newer releases build an Attention of rank 3 only if it has several queries, no
-/// mask, as many key heads as query heads, and fixed sizes.
-void add_attention_kernel(const onnx::Node& node, Forms& forms) {
+/// Appends entries, reasons why TensorRT may refuse the node or compute it wrongly, to `forms`: one if TensorRT's
+/// parser ignores which keys an Attention hides, and one if TensorRT has no fused kernel for the Attention. Without a
+/// fused kernel, newer releases build an Attention of rank 3 only if it has several queries, no mask, as many key heads
+/// as query heads, and fixed sizes.
+void add_attention(const onnx::Node& node, Forms& forms) {
+  if (passes::has_ignored_masks(node)) {
+    // The parser builds the same layers with and without them (measured with TensorRT-RTX 1.7).
+    forms.push_back({.name = "attention_ignored_masks",
+                     .what = fmt::format("{} is set, which TensorRT's parser ignores: the engine attends to keys that "
+                                         "should be hidden",
+                                         node.input(6) != nullptr ? "nonpad_kv_seqlen" : "a window"),
+                     .is_computed_wrongly = true});
+  }
   const onnx::Value* query = node.input(0);
   if (rank_of(query) < 0) {
     forms.push_back({"attention_of_unknown_rank", "the rank of its query is unknown"});
@@ -503,6 +512,10 @@ constexpr auto plain_forms = std::to_array<PlainForm>({
     {"Attention", [](const onnx::Node& node) { return rank_of(node.input(0)) == 3; }, "attention_rank_3",
      "its inputs have rank 3; TensorRT's Attention accepts only rank 4"},
     {"Attention", has_wider_values, "attention_value_size", different_value_size},
+    {"Attention", passes::is_masked_and_causal, "attention_masked_and_causal",
+     "it has both a mask and is_causal = 1; TensorRT's Attention accepts only one of them"},
+    {"Attention", passes::has_short_mask, "attention_short_mask",
+     "its mask is shorter than its keys; TensorRT's Attention needs masks of the same length"},
     {"ReduceMax ReduceMin", passes::reads_booleans, "reduce_truth_values",
      "it reduces booleans; TensorRT reduces only numbers"},
     {"Squeeze", [](const onnx::Node& node) { return node.input(1) == nullptr && !node.ints("axes"); },
@@ -561,7 +574,7 @@ constexpr auto forms_by_operator = std::to_array<FormsOfOperator>({
     {"LpPool", add_lp_pool},
     {"ScatterND", add_scatter_reduction},
     {"ScatterElements", add_scatter_elements},
-    {"Attention", add_attention_kernel},
+    {"Attention", add_attention},
     {"MultiHeadAttention", add_multi_head_attention},
     {"ConvTranspose", add_conv_transpose},
     {"LRN", add_lrn},

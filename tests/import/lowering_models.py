@@ -22,7 +22,8 @@ TYPES = {
 
 def sample(op, arguments, outputs, limit=0.0, opset=20, domain="", **attributes):
     """Returns a sample. `arguments`: an array is an input, ("constant", array) an initializer, ("open", array) an
-    input with a dynamic first size, None an absent one. `outputs`: the type of each output, None for an absent one."""
+    input with a dynamic first size, ("long", array) one whose next-to-last size is dynamic too, None an absent one.
+    `outputs`: the type of each output, None for an absent one."""
     names, inputs, constants, feeds = [], [], [], {}
     for i, argument in enumerate(arguments):
         name = "" if argument is None else f"in{i}"
@@ -34,8 +35,10 @@ def sample(op, arguments, outputs, limit=0.0, opset=20, domain="", **attributes)
             constants.append(numpy_helper.from_array(np.array(array, order="C"), name))
             continue
         shape = list(array.shape)
-        if kind == "open":
+        if kind in ("open", "long"):
             shape[0] = "N"
+        if kind == "long":
+            shape[-2] = f"length{i}"
         inputs.append(helper.make_tensor_value_info(name, TYPES[array.dtype], shape))
         feeds[name] = array
     results = ["" if kind is None else f"out{i}" for i, kind in enumerate(outputs)]
@@ -287,6 +290,59 @@ def attention(rng):
     while arguments[-1] is None:
         arguments.pop()
     return sample("Attention", arguments, outputs, limit=64 * F32, opset=23, **attributes)
+
+
+def attention_of_padded_keys(rng):
+    """Returns an Attention whose masks depend on the number of valid keys in each sample of the batch."""
+    heads, shared = pick(rng, (4, 4), (4, 2))
+    queries, size = int(rng.integers(2, 6)), int(rng.integers(2, 9))
+    keys = queries + int(rng.integers(2, 6))
+    dtype, limit = pick(rng, (np.float32, 64 * F32), (np.float16, 2.0**-8))
+    kind = pick(rng, "long", "open")
+    q, k, v = (real(rng, 2, *shape, size).astype(dtype) for shape in ((heads, queries), (shared, keys), (shared, keys)))
+    valid = rng.integers(1, keys + 1, 2)
+    mask = pick(
+        rng, None, real(rng, heads, queries, keys).astype(dtype), rng.integers(0, 2, (queries, keys)).astype(bool)
+    )
+    arguments = [(kind, q), (kind, k), (kind, v), mask, None, None, pick(rng, valid, constant(valid))]
+    attributes = {"is_causal": int(rng.integers(2)), "softcap": float(pick(rng, 0, 2))}
+    opset = pick(rng, 24, 25)
+    if opset == 25:
+        attributes |= {"left_window_size": int(rng.integers(-1, 3)), "right_window_size": int(rng.integers(-1, 2))}
+    return sample("Attention", arguments, [TYPES[q.dtype]], limit=limit, opset=opset, **attributes)
+
+
+def attention_to_a_window(rng):
+    """Returns an Attention to a window of keys, without padding, with dynamic lengths."""
+    heads, size = int(pick(rng, 1, 3)), int(rng.integers(2, 9))
+    queries, keys, past = (int(n) for n in rng.integers(2, 7, 3))
+    q, k, v = real(rng, 2, heads, queries, size), real(rng, 2, heads, keys, size), real(rng, 2, heads, keys, size + 2)
+    windows = {"left_window_size": int(rng.integers(0, 4)), "right_window_size": int(rng.integers(-1, 3))}
+    arguments, outputs = [("long", q), ("long", k), ("long", v), None], [FLOAT]
+    if rng.integers(2):
+        arguments += [("long", real(rng, 2, heads, past, size)), ("long", real(rng, 2, heads, past, size + 2))]
+        outputs += [FLOAT, FLOAT]
+    while arguments[-1] is None:
+        arguments.pop()
+    windows["is_causal"] = int(rng.integers(2))
+    return sample("Attention", arguments, outputs, limit=64 * F32, opset=25, **windows)
+
+
+def attention_with_scores(rng):
+    """Returns an Attention with its scores as an output, and a mask that may be shorter than the keys."""
+    queries, keys, size = int(rng.integers(2, 6)), int(rng.integers(3, 7)), int(rng.integers(2, 9))
+    q, k, v = real(rng, 2, 3, queries, size), real(rng, 2, 3, keys, size), real(rng, 2, 3, keys, size)
+    mode = int(rng.integers(4))
+    # Scores of -inf, which a longer mask avoids, are the lowest number in ONNX Runtime.
+    width = keys if mode == 2 else keys - int(rng.integers(2))
+    mask = real(rng, queries, width)
+    kind = pick(rng, "long", "open")
+    arguments = [("open", q), (kind, k), (kind, v), mask]
+    attributes = {"qk_matmul_output_mode": mode, "softmax_precision": int(pick(rng, FLOAT, TensorProto.DOUBLE))}
+    # ONNX Runtime refuses a short mask, and the reference implementation returns capped scores in mode 0.
+    if mode > 0 or width == keys:
+        attributes["softcap"] = float(pick(rng, 0, 2))
+    return sample("Attention", arguments, [FLOAT, None, None, FLOAT], limit=64 * F32, opset=24, **attributes)
 
 
 def layer_normalization(rng):
@@ -603,7 +659,8 @@ LOWERED = {f.__name__: f for f in (
     top_k, dft, col2im, dilated_max_pool, dilated_average_pool, pool_that_rounds_up, dilated_lp_pool,
     lp_pool_of_high_powers,
     lp_pool_with_wide_padding, max_pool_indices, max_unpool,
-    deform_conv, resize, crop_and_resize, attention, layer_normalization, scatter_nd, scatter_elements,
+    deform_conv, resize, crop_and_resize, attention, attention_of_padded_keys, attention_to_a_window,
+    attention_with_scores, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
     non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, boolean_blocks, coupled_gates,
@@ -808,9 +865,9 @@ def near_misses():
             sample("Attention", [a.astype(np.float16) for a in (q64, q64, q64)], [FLOAT16], opset=23),
             "",
         ),
-        "attention_with_lengths": (
-            sample("Attention", [q64, q64, q64, None, None, None, np.array([9])], [FLOAT], opset=24),
-            "nonpad_kv_seqlen",
+        "attention_with_integers_as_mask": (
+            sample("Attention", [q64, q64, q64, np.ones((16, 16), np.int32)], [FLOAT], opset=24),
+            "the type of its mask differs",
         ),
         "conv_integer_beyond_f32": (
             sample("ConvInteger", [bytes_of(rng, np.uint8, 1, 160, 5, 5), ("constant", long_sum)], [INT32], group=2),

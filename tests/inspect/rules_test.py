@@ -294,6 +294,12 @@ FAMILIES = {
             ("grouped", 2, "", False),
         ]
     },
+    "attention_masks": {
+        f"{keys}_{causal}_{mask}": attention(
+            "2,4,3,64", f"2,4,{keys},64", "float16", f"is_causal: int = {causal}", mask=mask
+        )
+        for keys, causal, mask in [(6, 0, True), (6, 1, True), (6, 1, False), (8, 0, True)]
+    },
     "attention_of_rank_3": {
         f"{kind}_{queries}_{size}_{groups}_{causal}": attention(
             f"2,{queries},{2 * size}",

@@ -117,8 +117,10 @@ constexpr std::array all_lowerings = {
              "the weighted sum of four Gather for each axis", "constant scales or sizes; f32, f16 or bf16",
              lower_cubic_resize},
     Lowering{"Attention",
-             "f32, a head size below 32, optional outputs, softcap, softmax_precision, or a place in a body", nullptr,
-             "MatMul, Softmax and MatMul", "a known number and size of heads; no nonpad_kv_seqlen", lower_attention},
+             "f32, a head size below 32 or above 256, optional outputs, past keys, values of another width, "
+             "nonpad_kv_seqlen, a window, a mask that is shorter than the keys or combined with is_causal, softcap, "
+             "softmax_precision, or a place in a body",
+             nullptr, "MatMul, Softmax and MatMul", "a known number and size of heads", lower_attention},
     Lowering{"LSTM", "input_forget", couples_gates,
              "LSTM with the negated weights of the input gate as those of the forget gate",
              "the activation Sigmoid, or HardSigmoid with beta = 0.5, for the gates", lower_coupled_gates},

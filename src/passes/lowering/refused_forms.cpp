@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "onnx/known_sizes.hpp"
 #include "onnx/schema.hpp"
 #include "onnx/standard_operators.hpp"
 #include "passes/lowering/moved_data.hpp"
@@ -65,6 +66,24 @@ bool returns_more_than_attention(const onnx::Node& attention) {
     if (attention.is_output_used(i)) return true;
   }
   return false;
+}
+
+bool has_ignored_masks(const onnx::Node& attention) {
+  return attention.input(6) != nullptr || attention.int_or("left_window_size", -1) >= 0 ||
+         attention.int_or("right_window_size", -1) >= 0;
+}
+
+bool is_masked_and_causal(const onnx::Node& attention) {
+  return attention.input(3) != nullptr && attention.int_or("is_causal", 0) != 0;
+}
+
+bool has_short_mask(const onnx::Node& attention) {
+  const onnx::Value* key = attention.input(1);
+  const onnx::Value* mask = attention.input(3);
+  if (rank_of(key) != 4 || rank_of(mask) < 1) return false;
+  const auto width = onnx::known_size(*mask->shape, -1);
+  const auto keys = onnx::known_size(*key->shape, 2);
+  return width && keys && *width < *keys;
 }
 
 bool has_softmax_precision(const onnx::Node& attention) { return attention.attribute("softmax_precision") != nullptr; }

@@ -31,6 +31,12 @@ inline constexpr std::int64_t largest_k = 3840;
 [[nodiscard]] bool has_other_norm(const onnx::Node& lp_pool);
 /// Returns whether more than the first output of an Attention is used.
 [[nodiscard]] bool returns_more_than_attention(const onnx::Node& attention);
+/// Returns whether an Attention has the input nonpad_kv_seqlen or a window, both of which TensorRT's parser ignores.
+[[nodiscard]] bool has_ignored_masks(const onnx::Node& attention);
+/// Returns whether an Attention has both a mask and is_causal = 1.
+[[nodiscard]] bool is_masked_and_causal(const onnx::Node& attention);
+/// Returns whether the mask of an Attention with inputs of rank 4 is known to be shorter than its keys.
+[[nodiscard]] bool has_short_mask(const onnx::Node& attention);
 /// Returns whether an Attention has the attribute softmax_precision.
 [[nodiscard]] bool has_softmax_precision(const onnx::Node& attention);
 /// Returns whether a MultiHeadAttention has a scale of 0, which ONNX Runtime treats as absent, or a negative scale.
