@@ -301,7 +301,10 @@ class RuleJudge {
     }
     if (onnx::is_of_onnxruntime(node) && node.attribute("plugin_version") == nullptr) return judge_onnxruntime(node);
     if (const auto replaced = forecast_.becomes.find(ref_of(node)); replaced != forecast_.becomes.end()) {
-      const std::string reason = fmt::format("{} is neither an operator of ONNX nor of Graft", node.op_type);
+      const std::string reason =
+          node.domain == onnx::preview_domain
+              ? fmt::format("TensorRT's parser does not support operators of the domain {}", node.domain)
+              : fmt::format("{} is neither an operator of ONNX nor of Graft", node.op_type);
       return {Support::lowered, reason, replaced->second};
     }
     const std::string domain = node.domain.empty() ? "" : fmt::format(" of domain {}", node.domain);

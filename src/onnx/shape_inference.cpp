@@ -64,6 +64,8 @@ class Inference {
         run_if(types);
       } else if (node.op_type == "Loop") {
         run_loop(types);
+      } else if (node.op_type == "Scan") {
+        run_scan(types);
       } else if (node.op_type == "SequenceMap") {
         run_sequence_map(types);
       } else if (const auto inner = node.subgraphs(); !inner.empty()) {
@@ -264,6 +266,61 @@ class Inference {
         shape.insert(shape.end(), value.shape->begin(), value.shape->end());
         types.set_shape(i, std::move(shape));
       }
+    }
+  }
+
+  /// Returns entry `i` of a list of axes of a Scan as an index into a shape of rank `rank`; 0 if the list is absent,
+  /// and nothing if the axis is not below the rank.
+  static std::optional<std::size_t> scan_axis(const Node& scan, std::string_view list, std::size_t i,
+                                              std::size_t rank) {
+    const auto axes = scan.ints(list);
+    std::int64_t axis = axes && i < axes->size() ? (*axes)[i] : 0;
+    if (axis < 0) axis += static_cast<std::int64_t>(rank);
+    if (axis < 0 || axis >= static_cast<std::int64_t>(rank)) return std::nullopt;
+    return static_cast<std::size_t>(axis);
+  }
+
+  void run_scan(NodeTypes& types) {
+    constexpr std::int64_t since_batches_are_gone = 9;
+    Node& node = types.node();
+    Graph* body = subgraph(node, "body");
+    if (body == nullptr) return;
+    const auto& inputs = body->inputs();
+    const auto& outputs = body->outputs();
+    const std::int64_t scanned = node.int_or("num_scan_inputs", 0);
+    if (types.opset() < since_batches_are_gone || scanned < 0 || scanned > static_cast<std::int64_t>(inputs.size()) ||
+        inputs.size() != node.inputs.size() || outputs.size() != node.outputs.size()) {
+      run(*body);
+      return;
+    }
+    const std::size_t carried = inputs.size() - static_cast<std::size_t>(scanned);
+    Dim length = unknown_dim();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (const auto type = types.type(i); type && !inputs[i]->type) inputs[i]->type = type;
+      if (i < carried || types.shape(i) == nullptr) continue;
+      Shape shape = *types.shape(i);
+      const auto axis = scan_axis(node, "scan_input_axes", i - carried, shape.size());
+      if (!axis) continue;
+      const auto at = shape.begin() + static_cast<std::ptrdiff_t>(*axis);
+      if (!length.is_constant()) length = *at;
+      shape.erase(at);
+      if (!inputs[i]->shape) inputs[i]->shape = std::move(shape);
+    }
+    run(*body);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Value& value = *outputs[i];
+      types.set_type(i, value.type);
+      if (!value.shape) continue;
+      if (i < carried) {  // Without iterations the initial value is the result.
+        if (types.shape(i) == nullptr) continue;
+        if (auto shape = either_of(value.shape, *types.shape(i))) types.set_shape(i, *std::move(shape));
+        continue;
+      }
+      Shape shape = *value.shape;
+      const auto axis = scan_axis(node, "scan_output_axes", i - carried, shape.size() + 1);
+      if (!axis) continue;
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(*axis), length);
+      types.set_shape(i, std::move(shape));
     }
   }
 

@@ -25,6 +25,8 @@ struct Node;
 /// considered misspelled.
 [[nodiscard]] std::optional<std::string> standard_operator_meant(const Node& node);
 
+/// The domain of ONNX's operators that may still change.
+inline constexpr std::string_view preview_domain = "ai.onnx.preview";
 /// The domain of the operators that ONNX Runtime adds to those of ONNX.
 inline constexpr std::string_view onnxruntime_domain = "com.microsoft";
 

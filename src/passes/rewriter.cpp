@@ -359,7 +359,8 @@ Rewriter::Verdict Rewriter::prove_by_onnxruntime(const Proposal& proposal) {
   try {
     const Region region = region_of(proposal, inputs);
     if (std::string why = refusal_of(region.after); !why.empty()) return {false, std::move(why)};
-    Verdict verdict = prove_regions(*engine, region, proposal.changes_result, nodes_text(proposal), proposal.emptied);
+    Verdict verdict =
+        prove_regions(*engine, region, proposal.changes_result, nodes_text(proposal), options_for(proposal));
     const bool has_run = verdict.proven || !verdict.could_not_run;
     return has_run || !compiles(*engine, region.after) ? verdict : by_definition(verdict.text);
   } catch (const Error& error) {
@@ -389,7 +390,8 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   // The whole model would be refused for the same reason.
   if (std::string why = refusal_of(region.after); !why.empty()) return {false, std::move(why)};
 
-  Verdict verdict = prove_regions(engine_, region, proposal.changes_result, nodes_text(proposal), proposal.emptied);
+  Verdict verdict =
+      prove_regions(engine_, region, proposal.changes_result, nodes_text(proposal), options_for(proposal));
   if (!verdict.proven && verdict.could_not_run && !proposal.where_engine_lacks_it.empty() &&
       !compiles(engine_, region.before) && compiles(engine_, region.after)) {
     return {true, proposal.where_engine_lacks_it};
@@ -399,8 +401,15 @@ Rewriter::Verdict Rewriter::prove_region_of(const Proposal& proposal, const std:
   return verdict;
 }
 
+verify::ProofOptions Rewriter::options_for(const Proposal& proposal) const {
+  verify::ProofOptions options = options_.proof;
+  for (const onnx::Value* value : proposal.emptied) options.emptied.push_back(value->name);
+  options.small_values = proposal.needs_small_values;
+  return options;
+}
+
 Rewriter::Verdict Rewriter::prove_regions(const runtime::Engine& engine, const Region& region, bool changes_result,
-                                          const std::string& nodes, const std::vector<onnx::Value*>& emptied) {
+                                          const std::string& nodes, const verify::ProofOptions& options) {
   const auto& [before, after] = region;
   const std::string key = (changes_result ? "!" : "=") + region_text(before) + region_text(after);
   if (const auto known = verdicts_.find(key); known != verdicts_.end()) {
@@ -410,12 +419,10 @@ Rewriter::Verdict Rewriter::prove_regions(const runtime::Engine& engine, const R
   const bool alike = !changes_result && !options_.prove_each;
   const std::string kind = alike ? kind_text(before, after) : "";
   if (const auto known = kinds_.find(kind); alike && known != kinds_.end()) {
-    if (auto verdict = prove_alike(engine, known->second, region)) return *std::move(verdict);
+    if (auto verdict = prove_alike(engine, known->second, region, options)) return *std::move(verdict);
   }
   ++report_.proofs_run;
   const Stopwatch stopwatch(report_.proof_seconds);
-  verify::ProofOptions options = options_.proof;
-  for (const onnx::Value* value : emptied) options.emptied.push_back(value->name);
   const verify::ProofResult result =
       changes_result ? measure_region(engine, before, after, options) : prove_region(engine, before, after, options);
   if (!result.proven && result.trials == 0 && !result.dispute)
@@ -425,7 +432,7 @@ Rewriter::Verdict Rewriter::prove_regions(const runtime::Engine& engine, const R
 }
 
 std::optional<Rewriter::Verdict> Rewriter::prove_alike(const runtime::Engine& engine, ProvenKind& kind,
-                                                       const Region& region) {
+                                                       const Region& region, verify::ProofOptions options) {
   if (!kind.holds) return std::nullopt;
   ++kind.members;
   const bool is_checked = (kind.members & (kind.members - 1)) == 0;
@@ -438,9 +445,8 @@ std::optional<Rewriter::Verdict> Rewriter::prove_alike(const runtime::Engine& en
   ++report_.proofs_run;
   ++report_.spot_checks;
   const Stopwatch stopwatch(report_.proof_seconds);
-  verify::ProofOptions few = options_.proof;
-  few.spot_check = true;
-  const verify::ProofResult result = prove_region(engine, region.before, region.after, few);
+  options.spot_check = true;
+  const verify::ProofResult result = prove_region(engine, region.before, region.after, options);
   if (result.proven) {
     return Verdict{
         .proven = true,
@@ -497,7 +503,7 @@ Rewriter::Verdict Rewriter::prove_values(const onnx::Model& before, const onnx::
   };
   try {
     const Region region{.before = region_between(before), .after = region_between(after)};
-    Verdict verdict = prove_regions(engine_, region, false, fmt::format("'{}'", outputs.front()));
+    Verdict verdict = prove_regions(engine_, region, false, fmt::format("'{}'", outputs.front()), options_.proof);
     if (!verdict.proven && verdict.could_not_run) throw Error(verdict.text);
     return verdict;
   } catch (const Error& error) {

@@ -55,6 +55,8 @@ struct Proposal {
   /// engines compute differently. If ONNX Runtime is missing or cannot run the nodes, `where_engine_lacks_it` is the
   /// proof.
   bool is_proven_by_onnxruntime = false;
+  /// Whether other than small values make the results overflow, see ProofOptions::small_values.
+  bool needs_small_values = false;
   std::string place = {};  ///< The position of the rule in its file, see Rewrite::place.
   /// The values in `inputs` with which the proof also makes runs on tensors without elements, see
   /// ProofOptions::emptied. Such a proposal is never proven by running the whole model, which may have no inputs for
@@ -207,10 +209,12 @@ class Rewriter {
     std::size_t members = 1;
     bool holds = true;  ///< Whether every spot check has held.
   };
+  /// Returns ConvertOptions::proof with the additions that a proposal requests.
+  [[nodiscard]] verify::ProofOptions options_for(const Proposal& proposal) const;
   [[nodiscard]] Verdict prove_regions(const runtime::Engine& engine, const Region& region, bool changes_result,
-                                      const std::string& nodes, const std::vector<onnx::Value*>& emptied = {});
+                                      const std::string& nodes, const verify::ProofOptions& options);
   [[nodiscard]] std::optional<Verdict> prove_alike(const runtime::Engine& engine, ProvenKind& kind,
-                                                   const Region& region);
+                                                   const Region& region, verify::ProofOptions options);
 
   const runtime::Engine& engine_;
   onnx::Model& model_;

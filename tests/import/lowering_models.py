@@ -38,7 +38,7 @@ def sample(op, arguments, outputs, limit=0.0, opset=20, domain="", **attributes)
         if kind in ("open", "long"):
             shape[0] = "N"
         if kind == "long":
-            shape[-2] = f"length{i}"
+            shape[-2] = f"length{shape[-2]}"
         inputs.append(helper.make_tensor_value_info(name, TYPES[array.dtype], shape))
         feeds[name] = array
     results = ["" if kind is None else f"out{i}" for i, kind in enumerate(outputs)]
@@ -345,6 +345,67 @@ def attention_with_scores(rng):
     return sample("Attention", arguments, [FLOAT, None, None, FLOAT], limit=64 * F32, opset=24, **attributes)
 
 
+def linear_attention(rng):
+    """Returns a LinearAttention whose sequence is short, or dynamic, or too long for copies of the steps."""
+    heads, groups = int(pick(rng, 1, 2)), int(pick(rng, 1, 2))
+    k_size, v_size = (int(n) for n in rng.integers(2, 6, 2))
+    kind, length = pick(rng, ("open", 1), ("open", 5), ("open", 200), ("long", 5))
+    rule = pick(rng, "linear", "gated", "delta", "gated_delta")
+    dtype, limit = pick(rng, (np.float32, 2.0**-18), (np.float16, 2.0**-9))
+
+    def made(*shape, scale=1.0):
+        return (kind, (real(rng, 2, length, *shape) * scale).astype(dtype))
+
+    key = real(rng, 2, length, heads, k_size)
+    key = (key / np.linalg.norm(key, axis=-1, keepdims=True)).reshape(2, length, -1).astype(dtype)
+    state = ("open", real(rng, 2, heads, k_size, v_size).astype(pick(rng, dtype, np.float32)))
+    state = pick(rng, None, state)
+    decay = beta = None
+    if "gated" in rule:
+        decay = (kind, -abs(made(pick(rng, heads, heads * k_size))[1]))
+    if "delta" in rule:
+        beta = (kind, rng.uniform(0, 1, (2, length, pick(rng, heads, 1))).astype(dtype))
+    arguments = [made(heads * groups * k_size), (kind, key), made(heads * v_size, scale=0.1), state, decay, beta]
+    attributes = {"q_num_heads": heads * groups, "kv_num_heads": heads, "update_rule": rule}
+    if rng.integers(2):
+        attributes["scale"] = float(np.float32(rng.uniform(0.1, 1)))
+    while arguments[-1] is None:
+        arguments.pop()
+    outputs = [TYPES[np.dtype(dtype)], TYPES[(key if state is None else state[1]).dtype]]
+    return sample("LinearAttention", arguments, outputs, limit=limit, opset=27, **attributes)
+
+
+def modifier(rng, name, kind, factor):
+    """Returns a graph for FlexAttention."""
+    end = helper.make_tensor_value_info("modified", kind, ["b", "h", "l", "s"])
+    nodes = [helper.make_node("Mul", ["given", "factor"], ["scaled"])]
+    nodes += [helper.make_node("Tanh", ["scaled"], ["bent"])] * int(rng.integers(2))
+    nodes.append(helper.make_node(pick(rng, "Relu", "Identity"), [nodes[-1].output[0]], ["modified"]))
+    start = helper.make_tensor_value_info("given", kind, ["b", "h", "l", "s"])
+    factor = factor.astype(helper.tensor_dtype_to_np_dtype(kind))
+    return helper.make_graph(nodes, name, [start], [end], [numpy_helper.from_array(factor, "factor")])
+
+
+def flex_attention(rng):
+    heads, shared = pick(rng, (4, 4), (4, 2), (3, 1))
+    queries, keys, size, width = (int(n) for n in rng.integers(2, 9, 4))
+    dtype, limit = pick(rng, (np.float32, 64 * F32), (np.float16, 2.0**-8))
+    q, k, v = (real(rng, 2, *shape).astype(dtype) for shape in (
+        (heads, queries, size), (shared, keys, size), (shared, keys, width)))  # fmt: skip
+    kind = pick(rng, "open", "long")
+    attributes, precise = {}, FLOAT
+    if rng.integers(2):
+        attributes["scale"] = float(np.float32(rng.uniform(0.1, 1)))
+    if rng.integers(3) == 0:
+        precise = attributes["softmax_precision"] = int(pick(rng, FLOAT, TYPES[np.dtype(dtype)]))
+    factor = (np.arange(heads, dtype=np.float32) + 1).reshape(heads, 1, 1) / heads
+    for name in ("score_mod", "prob_mod"):
+        if rng.integers(3):
+            attributes[name] = modifier(rng, name, precise, factor)
+    return sample("FlexAttention", [(kind, q), (kind, k), (kind, v)], [TYPES[q.dtype]], limit=limit, opset=26,
+                  domain="ai.onnx.preview", **attributes)  # fmt: skip
+
+
 def layer_normalization(rng):
     shape = rng.integers(3, 8, 3)
     axis = int(rng.integers(-2, 3))
@@ -542,6 +603,34 @@ def bit_shift(rng):
     return sample("BitShift", [x, by], [UINT8], direction=pick(rng, "LEFT", "RIGHT"))
 
 
+def signed_shift(rng):
+    dtype = pick(rng, np.int32, np.int64)
+    limits = np.iinfo(dtype)
+    x = rng.integers(limits.min, limits.max, (40, 12), dtype, endpoint=True)
+    x[:, 0] = np.resize([limits.min, limits.max, -1, 0, 1], 40)
+    by = rng.integers(-3, limits.bits + 3, (40, 1)).astype(dtype)
+    arguments = [("open", x), pick(rng, by, ("constant", by[0]))]
+    return sample("BitShift", arguments, [TYPES[x.dtype]], opset=28, direction=pick(rng, "LEFT", "RIGHT"))
+
+
+def cumulative_product(rng):
+    shape = rng.integers(2, 40, int(rng.integers(1, 4)))
+    axis = int(rng.integers(-len(shape), len(shape)))
+    attributes = {"exclusive": int(rng.integers(2)), "reverse": int(rng.integers(2))}
+    x = rng.integers(-9, 9, shape).astype(pick(rng, np.int32, np.int64))
+    limit = 0
+    if rng.integers(2):
+        dtype, limit = pick(rng, (np.float32, 16 * F32), (np.float16, 2.0**-6))
+        x = rng.uniform(0.7, 1.4, shape).astype(dtype)
+    else:  # without overflow, which ONNX does not define
+        x = np.where(rng.integers(0, 4, shape) == 0, x, 1).astype(x.dtype)
+        x = np.where(np.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)) % 13 == 12, 0, np.clip(x, -3, 3)).astype(
+            x.dtype
+        )
+    kind = "open" if axis % len(shape) else "input"
+    return sample("CumProd", [(kind, x), constant(axis)], [TYPES[x.dtype]], limit=limit, opset=26, **attributes)
+
+
 def recurrent_layout(rng):
     op = pick(rng, "LSTM", "GRU", "RNN")
     direction = pick(rng, "forward", "reverse", "bidirectional")
@@ -660,11 +749,12 @@ LOWERED = {f.__name__: f for f in (
     lp_pool_of_high_powers,
     lp_pool_with_wide_padding, max_pool_indices, max_unpool,
     deform_conv, resize, crop_and_resize, attention, attention_of_padded_keys, attention_to_a_window,
-    attention_with_scores, layer_normalization, scatter_nd, scatter_elements,
+    attention_with_scores, linear_attention, flex_attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, recurrent_layout, boolean_blocks, coupled_gates,
-    einsum_capitals, vector_times_matrices, softmax_loss, likelihood_loss, tensor_scatter, resize_with_one_scale,
+    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, signed_shift, cumulative_product, recurrent_layout,
+    boolean_blocks, coupled_gates, einsum_capitals, vector_times_matrices, softmax_loss, likelihood_loss,
+    tensor_scatter, resize_with_one_scale,
 )}  # fmt: skip
 
 
@@ -728,6 +818,22 @@ def sequences(rng):
     return network(nodes, [("x", FLOAT, ["N", 7])], outputs, constants, {"x": real(rng, 3, 7)}, limit=0)
 
 
+def optionals(rng):
+    nodes = [
+        ("Optional", ["x"], ["given"], {}),
+        ("OptionalHasElement", ["given"], ["has_element"], {}),
+        ("OptionalGetElement", ["given"], ["element"], {}),
+        ("OptionalGetElement", ["x"], ["same"], {}),
+        ("SequenceConstruct", ["element", "same"], ["made"], {}),
+        ("Optional", ["made"], ["list"], {}),
+        ("OptionalGetElement", ["list"], ["tensors"], {}),
+        ("SequenceAt", ["tensors", "one"], ["second"], {}),
+        ("Add", ["element", "second"], ["y"], {}),
+    ]
+    outputs = [("y", FLOAT, None), ("has_element", BOOL, None)]
+    return network(nodes, [("x", FLOAT, ["N", 7])], outputs, {"one": 1}, {"x": real(rng, 3, 7)}, limit=0)
+
+
 def added_features(rng):
     """Returns the addition of feature rows to the nodes of a graph, as torch.Tensor.scatter_add is exported: the
     indices are expanded."""
@@ -754,6 +860,7 @@ NETWORKS = {
     "dynamic_quantization": dynamic_quantization,
     "quantized_layers": quantized_layers,
     "sequences": sequences,
+    "optionals": optionals,
     "added_features": added_features,
 }
 
@@ -868,6 +975,22 @@ def near_misses():
         "attention_with_integers_as_mask": (
             sample("Attention", [q64, q64, q64, np.ones((16, 16), np.int32)], [FLOAT], opset=24),
             "the type of its mask differs",
+        ),
+        "linear_attention_with_a_decay_too_many": (
+            sample(
+                "LinearAttention",
+                [real(rng, 1, 3, 4), real(rng, 1, 3, 4), real(rng, 1, 3, 4), None, real(rng, 1, 3, 2)],
+                [FLOAT, FLOAT],
+                opset=27,
+                q_num_heads=2,
+                kv_num_heads=2,
+                update_rule="linear",
+            ),
+            "do not fit its update_rule",
+        ),
+        "flex_attention_in_f64": (
+            sample("FlexAttention", [q64, q64, q64], [FLOAT], opset=26, domain="ai.onnx.preview", softmax_precision=11),
+            "its softmax_precision is f64",
         ),
         "conv_integer_beyond_f32": (
             sample("ConvInteger", [bytes_of(rng, np.uint8, 1, 160, 5, 5), ("constant", long_sum)], [INT32], group=2),

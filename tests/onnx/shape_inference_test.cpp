@@ -385,6 +385,29 @@ TEST(ShapeInference, ALoopOfAFixedNumberOfIterations) {
 }
 
 // The sizes are those of ONNX Runtime.
+TEST(ShapeInference, AScanAlongOtherAxes) {
+  const auto of = [](const Shape& x, const Shape& first) {
+    onnx::Model model =
+        text_model({{"x", onnx::ElementType::f32, x}, {"first", onnx::ElementType::f32, first}}, "", {});
+    onnx::Graph& graph = model.graph();
+    onnx::Node* node = graph.add_node("Scan", {graph.find("first"), graph.find("x")}, {"last", "all"});
+    auto body = std::make_unique<onnx::Graph>(&graph);
+    for (const char* input : {"old", "element"}) body->add_input(input);
+    parse_nodes(*body, "new = Relu(element)\neach = Neg(element)", {"new", "each"}, nullptr);
+    node->attributes["body"] = onnx::NodeAttribute(onnx::AttributeData(std::move(body)));
+    node->attributes["num_scan_inputs"] = onnx::NodeAttribute(onnx::AttributeData(std::int64_t{1}));
+    node->attributes["scan_input_axes"] = onnx::NodeAttribute(onnx::AttributeData(std::vector<std::int64_t>{1}));
+    node->attributes["scan_output_axes"] = onnx::NodeAttribute(onnx::AttributeData(std::vector<std::int64_t>{-1}));
+    infer_shapes(model);
+    const onnx::Value& last = *graph.find("last");
+    return (last.shape ? type_text(last) : "?") + " " + type_text(*graph.find("all"));
+  };
+  EXPECT_EQ(of({3, 5, 4}, {3, 4}), "f32[3, 4] f32[3, 4, 5]");
+  EXPECT_EQ(of({n, h, 4}, {n, 4}), "f32[n, 4] f32[n, 4, h]");
+  EXPECT_EQ(of({3, 5, 4}, {3, 2}), "f32[3, ?] f32[3, 4, 5]");
+}
+
+// The sizes are those of ONNX Runtime.
 TEST(ShapeInference, ShortTimeFourierTransform) {
   const std::string constants =
       "step = Constant<value=int64(8)>()\nlength = Constant<value=int64(16)>()\n"

@@ -49,6 +49,21 @@ TEST(Proof, AcceptsLeakyForms) {
   }
 }
 
+/// Exp(x) * Exp(-x) is 1 unless one of the factors overflows.
+TEST(Proof, SmallValuesDoNotOverflow) {
+  const onnx::Model before = region("a = Exp(x)\nn = Neg(x)\nb = Exp(n)\ny = Mul(a, b)");
+  const onnx::Model after = region("d = Sub(x, x)\ny = Exp(d)");
+  EXPECT_FALSE(prove_region(default_engine(), before, after).proven);
+  for (const bool spot_check : {false, true}) {
+    const ProofResult result =
+        prove_region(default_engine(), before, after, {.spot_check = spot_check, .small_values = true});
+    EXPECT_TRUE(result.proven) << result.text;
+    EXPECT_FALSE(prove_region(default_engine(), before, region("d = Sub(x, x)\ny = Neg(d)"),
+                              {.spot_check = spot_check, .small_values = true})
+                     .proven);
+  }
+}
+
 struct Wrong {
   std::string after;
   std::string why;

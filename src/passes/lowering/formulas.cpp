@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -171,6 +172,104 @@ class BitwiseWriter {
   int parts_ = 0;
 };
 
+/// Writes a BitShift of i32 or i64. No number exceeds the range of the type: a shift by `places` cuts the bits that are
+/// lost before it multiplies, and adds the sign last.
+class SignedShiftWriter {
+ public:
+  explicit SignedShiftWriter(const Site& site)
+      : site_(site), type_(site.type(0)), bits_(type_ == onnx::ElementType::i32 ? 32 : 64) {}
+
+  Replacement write() {
+    number("zero", 0);
+    number("bits", bits_);
+    // Other numbers of places shift out all bits.
+    result_.line("is_below = Less(x1, zero)");
+    result_.line("is_above = GreaterOrEqual(x1, bits)");
+    result_.line("is_outside = Or(is_below, is_above)");
+    result_.line("places = Where(is_outside, zero, x1)");
+    result_.line("is_negative = Less(x0, zero)");
+    if (site_.node().string_or("direction", "") == "LEFT") {
+      shift_left();
+    } else {
+      shift_right();
+    }
+    result_.by_definition =
+        "by definition: a shift is a product with or a quotient by a power of two; the CPU engine computes such "
+        "integers in f32, so it cannot verify this; the lowering is tested with results of ONNX's own tests and of "
+        "onnx.reference";
+    result_.summary = "a product with or a quotient by a power of two";
+    return std::move(result_);
+  }
+
+ private:
+  void number(const std::string& name, std::int64_t value) { table(name, {value}, {}); }
+
+  void table(const std::string& name, const std::vector<std::int64_t>& values, const std::vector<std::int64_t>& dims) {
+    onnx::TensorData tensor = ints_tensor(dims, values);
+    if (type_ == onnx::ElementType::i32) {
+      tensor = onnx::TensorData::from_numbers(type_, dims, std::vector<double>(values.begin(), values.end()));
+    }
+    result_.constant(name, std::move(tensor));
+  }
+
+  /// Writes the nodes that select entry `places` of a table with an entry for each number of places.
+  void select(const std::string& name, const std::vector<std::int64_t>& values) {
+    table(name + "_table", values, {bits_});
+    result_.line(fmt::format("{0} = Gather<axis=0>({0}_table, places)", name));
+  }
+
+  [[nodiscard]] static std::int64_t power(int exponent) { return std::int64_t{1} << exponent; }
+
+  /// Writes the quotient of `x`, or of -1 - x if x is negative, both of which are not negative.
+  void shift_right() {
+    std::vector<std::int64_t> powers;
+    for (int places = 0; places < bits_ - 1; ++places) powers.push_back(power(places));
+    powers.push_back(power(bits_ - 2));
+    number("all", -1);
+    select("divisor", powers);
+    result_.line("inverse = Sub(all, x0)");
+    result_.line("bits_of_x = Where(is_negative, inverse, x0)");
+    result_.line("quotient = Div(bits_of_x, divisor)");
+    number("most", bits_ - 2);
+    result_.line("is_last = Greater(places, most)");
+    result_.line("has_none = Or(is_outside, is_last)");
+    result_.line("shifted = Where(has_none, zero, quotient)");
+    result_.line("inverse_shifted = Sub(all, shifted)");
+    result_.line("y0 = Where(is_negative, inverse_shifted, shifted)");
+  }
+
+  /// Writes the product of the bits that are kept. The bit before them becomes the sign.
+  void shift_left() {
+    std::vector<std::int64_t> ranges{power(bits_ - 2)};
+    std::vector<std::int64_t> factors{1};
+    for (int places = 1; places < bits_; ++places) {
+      ranges.push_back(power(bits_ - 1 - places));
+      factors.push_back(places == bits_ - 1 ? 1 : power(places));
+    }
+    number("two", 2);
+    number("lowest", bits_ == 32 ? -power(31) : std::numeric_limits<std::int64_t>::min());
+    select("range", ranges);
+    select("factor", factors);
+    result_.line("raised = Sub(x0, lowest)");
+    result_.line("low = Where(is_negative, raised, x0)");
+    result_.line("kept = Mod(low, range)");
+    result_.line("product = Mul(kept, factor)");
+    result_.line("high = Div(low, range)");
+    result_.line("sign = Mod(high, two)");
+    result_.line("is_positive = Equal(sign, zero)");
+    result_.line("lowered = Add(product, lowest)");
+    result_.line("moved = Where(is_positive, product, lowered)");
+    result_.line("is_same = Equal(places, zero)");
+    result_.line("same_or_moved = Where(is_same, x0, moved)");
+    result_.line("y0 = Where(is_outside, zero, same_or_moved)");
+  }
+
+  const Site& site_;
+  onnx::ElementType type_;
+  int bits_;
+  Replacement result_;
+};
+
 }  // namespace
 
 std::optional<Replacement> lower_vector_product(Site& site) {
@@ -264,7 +363,10 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const Shape* shape = site.shape(0);
   if (!given || given->size() != 1) return site.no("its axis is not a constant");
   if (shape == nullptr) return site.no("the rank of its input is unknown");
-  if (!site.is_real(0)) return site.no_type(0);
+  const bool is_integer = site.type(0) == onnx::ElementType::i32 || site.type(0) == onnx::ElementType::i64;
+  if (!site.is_real(0) && !is_integer)
+    return site.no(fmt::format("the type of its input is {}; only f32, f16, bf16, i32 and i64 are supported",
+                               to_string(site.type(0))));
   const auto rank = static_cast<std::int64_t>(shape->size());
   const std::int64_t axis = given->front() < 0 ? given->front() + rank : given->front();
   const auto length = site.size(0, axis);
@@ -274,9 +376,9 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
   const bool exclusive = site.node().int_or("exclusive", 0) != 0;
 
   Replacement result;
-  const std::string one = result.constant("one", f32_tensor({}, {1}));
+  const std::string one = result.number("one", 1, is_integer ? site.type(0) : onnx::ElementType::f32);
   const std::string along = result.ints("along", {axis});
-  std::string x = result.in_f32("x0", site.type(0));
+  std::string x = is_integer ? "x0" : result.in_f32("x0", site.type(0));
   // Moves the elements by `distance` places, and fills in 1.
   const auto moved = [&](std::int64_t distance, const std::string& name) {
     const std::string from = result.ints(name + "_from", {reverse ? distance : 0});
@@ -295,7 +397,7 @@ std::optional<Replacement> lower_cum_prod(Site& site) {
     result.line(fmt::format("product{} = Mul({}, {})", steps, x, other));
     x = fmt::format("product{}", steps);
   }
-  result.give("y0", site.type(0), fmt::format("Identity({})", x));
+  result.give("y0", is_integer ? onnx::ElementType::f32 : site.type(0), fmt::format("Identity({})", x));
   result.summary = fmt::format("{} products with the elements 1, 2, 4 ... positions before", steps);
   return result;
 }
@@ -356,8 +458,11 @@ std::optional<Replacement> lower_det(Site& site) {
 }
 
 std::optional<Replacement> lower_bit_shift(Site& site) {
+  if (site.type(0) == onnx::ElementType::i32 || site.type(0) == onnx::ElementType::i64) {
+    return SignedShiftWriter(site).write();
+  }
   if (site.type(0) != onnx::ElementType::u8) {
-    return site.no(fmt::format("its inputs are {}; only u8 is supported", to_string(site.type(0))));
+    return site.no(fmt::format("its inputs are {}; only u8, i32 and i64 are supported", to_string(site.type(0))));
   }
   Replacement result;
   result.line("number = Cast<to=int32>(x0)");

@@ -35,7 +35,11 @@ struct Replacement {
   std::vector<onnx::Node*> together_with = {};  ///< Nodes before this node that are replaced together with it.
   std::string by_definition = {};               ///< See Proposal.
   bool is_proven_by_onnxruntime = false;        ///< See Proposal.
-  std::string reason = {};                      ///< If not empty, replaces the reason in the table of lowerings.
+  bool needs_small_values = false;              ///< See Proposal.
+  /// The names of attributes of the node, graphs that `nodes` calls like operators with one input and one output:
+  /// "modified = score_mod(scores)". Such a line is replaced by the nodes of the graph.
+  std::vector<std::string> called_graphs = {};
+  std::string reason = {};  ///< If not empty, replaces the reason in the table of lowerings.
   /// Edits the graph around the node if `nodes` cannot describe the replacement, for example for a node with a body. If
   /// set, `by_definition` must be set too, and of the other members above only `summary` and `reason` are used.
   std::function<void(onnx::Node&)> edit = {};
@@ -47,7 +51,14 @@ struct Replacement {
   /// Further nodes that TensorRT refuses now and builds after the edit. The report lists them with the node.
   std::vector<const onnx::Node*> fixes = {};
 
+  /// A function that adds nodes with bodies, which text cannot describe, to the graph with the nodes before them.
+  using AddNodes = std::function<void(onnx::Graph&)>;
+  /// The nodes that come before `nodes`: text, and nodes that are added after it.
+  std::vector<std::pair<std::string, AddNodes>> first_nodes = {};
+
   void line(const std::string& text) { nodes += text + "\n"; }
+  /// Adds nodes after the lines so far. `add` finds their results by name; the lines that follow find its results.
+  void add(AddNodes add) { first_nodes.emplace_back(std::exchange(nodes, ""), std::move(add)); }
   /// Returns the name of an f32 tensor with the values of `name`, whose type is `from`: `name` itself if `from` is f32,
   /// otherwise the result of a Cast that is added to `nodes`.
   std::string in_f32(const std::string& name, onnx::ElementType from);
@@ -263,6 +274,8 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_lp_pool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_max_unpool(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_flex_attention(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_linear_attention(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_layer_normalization(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_recurrent_layout(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_coupled_gates(Site& site);
@@ -285,6 +298,8 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_sequence_at(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_concat_from_sequence(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_sequence_length(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_optional_has_element(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_optional_get_element(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_loop(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_scan(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_if(Site& site);

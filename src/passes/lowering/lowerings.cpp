@@ -44,6 +44,10 @@ constexpr std::string_view known_sequence =
 constexpr std::string_view resolves_sequences =
     "graft convert replaces it if the tensors of its sequence, and its position, are known before the network runs";
 
+constexpr std::string_view known_optional = "a tensor or a sequence, or an optional that Optional creates";
+constexpr std::string_view resolves_optionals =
+    "graft convert replaces it if it is known before the network runs whether the optional has an element";
+
 /// Returns the entry of `all_lowerings` for an operator that TensorRT supports, but whose output sizes must not be
 /// computed from data.
 constexpr Lowering of_computed_sizes(std::string_view op_type) {
@@ -121,6 +125,16 @@ constexpr std::array all_lowerings = {
              "nonpad_kv_seqlen, a window, a mask that is shorter than the keys or combined with is_causal, softcap, "
              "softmax_precision, or a place in a body",
              nullptr, "MatMul, Softmax and MatMul", "a known number and size of heads", lower_attention},
+    Lowering{.op_type = "FlexAttention",
+             .refused = "every form",
+             .is_refused = nullptr,
+             .form = "MatMul, Softmax and MatMul, with the nodes of score_mod and prob_mod between them",
+             .needs = "a known number and size of heads; f32, f16 or bf16",
+             .lower = lower_flex_attention,
+             .domain = onnx::preview_domain},
+    Lowering{"LinearAttention", "every form", nullptr,
+             "a Scan along the sequence, whose state is a matrix of each head",
+             "known sizes of the heads; f32, f16 or bf16", lower_linear_attention},
     Lowering{"LSTM", "input_forget", couples_gates,
              "LSTM with the negated weights of the input gate as those of the forget gate",
              "the activation Sigmoid, or HardSigmoid with beta = 0.5, for the gates", lower_coupled_gates},
@@ -174,6 +188,10 @@ constexpr std::array all_lowerings = {
              resolves_sequences},
     Lowering{"SequenceLength", "every form", nullptr, "a constant", known_sequence, lower_sequence_length,
              resolves_sequences},
+    Lowering{"OptionalHasElement", "every form", nullptr, "a constant", known_optional, lower_optional_has_element,
+             resolves_optionals},
+    Lowering{"OptionalGetElement", "every form", nullptr, "the element", known_optional, lower_optional_get_element,
+             resolves_optionals},
     Lowering{"Loop", "tensors that change their shape, sequences or plugins in the body, or an absent condition",
              nullptr, "one copy of the body for each iteration; otherwise a Loop with the condition true",
              "a constant number of iterations, and at most 1000 nodes in all copies unless another limit is set",
@@ -201,11 +219,11 @@ constexpr std::array all_lowerings = {
     Lowering{"SwiGLU", "every form", nullptr, "Sigmoid and Mul", "", lower_swiglu},
     Lowering{"Det", "every form", nullptr, "sums of products", "matrices of at most 4 x 4", lower_det},
     Lowering{"CumProd", "every form", nullptr, "products with the elements 1, 2, 4 ... positions before",
-             "an axis of fixed length, real numbers", lower_cum_prod},
+             "an axis of fixed length; f32, f16, bf16, i32 or i64", lower_cum_prod},
     Lowering{"NonZero", "every form", nullptr, "a constant", "a constant input", lower_non_zero},
     Lowering{"Compress", "every form", nullptr, "Gather", "a constant condition", lower_compress},
     Lowering{"MelWeightMatrix", "every form", nullptr, "a constant", "constant inputs", lower_mel_weight_matrix},
-    Lowering{"BitShift", "every form", nullptr, "a product with or a quotient by a power of two", "u8",
+    Lowering{"BitShift", "every form", nullptr, "a product with or a quotient by a power of two", "u8, i32 or i64",
              lower_bit_shift},
     Lowering{"BitwiseNot", "every form", nullptr, "a difference", "u8, i8 or i32", lower_bitwise_not},
     Lowering{"BitwiseAnd", "every form", nullptr, "quotients and remainders by powers of two", "u8, i8 or i32",
@@ -341,6 +359,10 @@ std::shared_ptr<const onnx::FunctionDefinition> body_of(const onnx::Node& node, 
   for (const auto& [name, tensor] : replacement.constants) body.add_input(name);
   for (const auto& [name, value] : replacement.reads) body.add_input(name);
   try {
+    for (const auto& [nodes, add] : replacement.first_nodes) {
+      onnx::parse_nodes(body, nodes, {}, nullptr);
+      add(body);
+    }
     onnx::parse_nodes(body, replacement.nodes, {}, nullptr);
   } catch (const Error& error) {
     throw Error(Error::Kind::internal,
@@ -377,11 +399,41 @@ void fold_casts(onnx::Graph& graph, const std::vector<onnx::Node*>& nodes) {
   }
 }
 
+using Graphs = std::map<std::string, std::unique_ptr<onnx::Graph>>;
+
+/// Removes these attributes of a node, which are graphs, and returns the graphs by name. They still read the values of
+/// the graph around the node.
+Graphs take_graphs(onnx::Node& node, const std::vector<std::string>& names) {
+  Graphs graphs;
+  for (const std::string& name : names) {
+    const auto found = node.attributes.find(name);
+    graphs.emplace(name, std::move(std::get<std::unique_ptr<onnx::Graph>>(found->second.data)));
+    node.attributes.erase(found);
+  }
+  return graphs;
+}
+
+/// Replaces each node that has the name of one of the graphs as its operator type by the nodes of that graph, and
+/// removes it from `nodes`.
+void inline_graphs(std::vector<onnx::Node*>& nodes, Graphs graphs) {
+  std::erase_if(nodes, [&](onnx::Node* node) {
+    const auto found = graphs.find(node->op_type);
+    if (found == graphs.end()) return false;
+    const onnx::Graph& body = *found->second;
+    node->attributes["body"] = onnx::AttributeData(std::move(found->second));
+    NodeNames names(*node->graph);
+    BodyCopies copies(*node, body, BodyCopies::Shapes::inferred, names);
+    copies.finish(copies.add({node->input(0)}));
+    return true;
+  });
+}
+
 Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::string reason) {
   Proposal proposal = propose_for(node, replacement.summary, std::move(reason));
   proposal.by_definition = replacement.by_definition;
   proposal.is_proven_by_onnxruntime = replacement.is_proven_by_onnxruntime;
   proposal.changes_result = replacement.changes_result;
+  proposal.needs_small_values = replacement.needs_small_values;
   if (!replacement.together_with.empty()) {
     proposal.nodes.insert(proposal.nodes.begin(), replacement.together_with.begin(), replacement.together_with.end());
     proposal.inputs.clear();  // For several nodes the rewriter finds where the region begins.
@@ -389,7 +441,8 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::str
   std::vector<std::string> reads;
   for (const auto& [name, value] : replacement.reads) reads.push_back(value->name);
   proposal.edit = [y = proposal.outputs.front()->name, body = body_of(node, replacement),
-                   constants = replacement.constants, reads = std::move(reads)](onnx::Graph& graph) {
+                   constants = replacement.constants, reads = std::move(reads),
+                   called = replacement.called_graphs](onnx::Graph& graph) {
     onnx::Node& old = *graph.find(y)->producer;
     const std::string prefix = y + "/";
     for (const auto& [name, tensor] : constants) graph.add_input_to(old, graph.add_constant(prefix + name, tensor));
@@ -404,7 +457,10 @@ Proposal proposal_for(onnx::Node& node, const Replacement& replacement, std::str
       output->type.reset();
       output->shape.reset();
     }
-    fold_casts(graph, onnx::inline_call(old, *body));
+    auto graphs = take_graphs(old, called);
+    std::vector<onnx::Node*> nodes = onnx::inline_call(old, *body);
+    inline_graphs(nodes, std::move(graphs));
+    fold_casts(graph, nodes);
   };
   return proposal;
 }

@@ -1,9 +1,11 @@
-// Sequences of tensors, which TensorRT does not have. Exporters write them for lists in Python.
+// Sequences of tensors and optionals, which TensorRT does not have. Exporters write them for lists and None in Python.
 //
 //   SequenceAt(SequenceConstruct(a, b), 1)                          becomes   b
 //   SequenceAt(SplitToSequence(x, 4), 1)                            becomes   Slice(x, 4, 8)
 //   ConcatFromSequence(SequenceInsert(SequenceConstruct(a), b, 0))  becomes   Concat(b, a)
 //   SequenceLength(SequenceErase(SequenceConstruct(a, b)))          becomes   1
+//   OptionalHasElement(Optional(a))                                 becomes   true
+//   OptionalGetElement(Optional(a))                                 becomes   a
 //
 // Nothing is computed, so each line holds by definition.
 #include <fmt/format.h>
@@ -283,7 +285,58 @@ std::optional<Item> item_of_open_split(Site& site, const onnx::Node& split, std:
   return Item{split.input(0), &split, part};
 }
 
+/// The input of OptionalHasElement or OptionalGetElement, as far as it is known before the network runs.
+struct Optional {
+  onnx::Value* element = nullptr;  ///< A tensor or a sequence; null if the optional is empty or unknown.
+  bool is_empty = false;           ///< Whether the optional is known to have no element.
+};
+
+/// Follows the input of OptionalHasElement or OptionalGetElement to the element of the optional.
+Optional find_element(const onnx::Node& node) {
+  onnx::Value* value = node.input(0);
+  if (value == nullptr) return {.is_empty = true};
+  while (value->producer != nullptr && value->producer->is("Identity")) value = value->producer->input(0);
+  const bool is_sequence = value->container && value->container->kind == onnx::Container::Kind::sequence;
+  if (value->type || is_sequence) return {.element = value};
+  if (value->producer == nullptr || !value->producer->is("Optional")) return {};
+  onnx::Value* element = value->producer->input(0);
+  return {.element = element, .is_empty = element == nullptr};
+}
+
+std::nullopt_t no_element(Site& site) {
+  return site.no(fmt::format("whether the optional '{}' has an element is not known before the network runs",
+                             site.node().input(0)->name));
+}
+
 }  // namespace
+
+std::optional<Replacement> lower_optional_has_element(Site& site) {
+  const Optional found = find_element(site.node());
+  if (found.element == nullptr && !found.is_empty) return no_element(site);
+  Replacement result;
+  const double has_element = found.is_empty ? 0 : 1;
+  result.constant("has_element", onnx::TensorData::from_numbers(onnx::ElementType::boolean, {}, {has_element}));
+  result.line("y0 = Identity(has_element)");
+  result.summary = fmt::format("the constant {}", found.is_empty ? "false" : "true");
+  result.by_definition = "by definition: the node tests whether there is an element, which is known";
+  return result;
+}
+
+std::optional<Replacement> lower_optional_get_element(Site& site) {
+  const Optional found = find_element(site.node());
+  if (found.is_empty) return site.no("its optional is known to have no element");
+  if (found.element == nullptr) return no_element(site);
+  Replacement result;
+  result.edit = [element = found.element](onnx::Node& node) {
+    onnx::Graph& graph = *node.graph;
+    graph.replace_all_uses(*node.output(), *element);
+    graph.remove_node(node);
+  };
+  result.summary = fmt::format("'{}'", found.element->name);
+  result.reason = "TensorRT does not support optionals";
+  result.by_definition = "by definition: it is the element of the optional";
+  return result;
+}
 
 std::optional<Replacement> lower_sequence_at(Site& site) {
   const auto given = site.ints(1);

@@ -63,6 +63,9 @@ constexpr Numbers one_run{InputValues::uniform, 1, false};
 constexpr std::array<Numbers, 2> numbers_for_spot_check{
     {{InputValues::normal, 1, false}, {InputValues::chosen, 1, false}}};
 
+/// The values for ProofOptions::small_values.
+constexpr std::array<Numbers, 1> small_numbers{{{InputValues::normal, 0.1, true}}};
+
 /// The kinds of values for the runs whose sizes test broadcasting: only normally distributed ones.
 constexpr std::array<Numbers, 1> numbers_for_broadcasting{{{InputValues::normal, 1, false}}};
 
@@ -481,17 +484,18 @@ class Proof {
     tries_infinities_ = is_element_by_element(before_) || holds("IsInf");
     tries_nan_ = holds("IsNaN") || holds("IsInf");
     const std::vector<Shapes> tried = shapes_to_try(before_, options_.max_elements);
+    const std::span<const Numbers> small = options_.small_values ? small_numbers : std::span<const Numbers>();
     if (options_.spot_check) {
       for (std::size_t i = 0; i < tried.size() && result_.trials == 0; ++i) {
-        if (!agree_with(tried[i], numbers_for_spot_check)) return std::move(result_);
+        if (!agree_with(tried[i], small.empty() ? numbers_for_spot_check : small)) return std::move(result_);
       }
       if (result_.trials != 0) return proven();
     }
     for (const Shapes& shapes : tried) {
-      if (!agree_with(shapes, all_numbers)) return std::move(result_);
+      if (!agree_with(shapes, small.empty() ? all_numbers : small)) return std::move(result_);
     }
     for (const Shapes& shapes : shapes_that_broadcast(before_, options_.max_elements)) {
-      if (!agree_with(shapes, numbers_for_broadcasting)) return std::move(result_);
+      if (!agree_with(shapes, small.empty() ? numbers_for_broadcasting : small)) return std::move(result_);
     }
     if (result_.trials == 0)
       return not_proven(fmt::format("the original runs with none of the sizes that were tried: {}", refusal_));

@@ -25,6 +25,8 @@ struct ProofOptions {
   /// Whether to make only a few trials: one set of sizes, with normally distributed values and the region's own
   /// constants.
   bool spot_check = false;
+  /// Whether all trials use normally distributed values times 0.1, because larger ones make the results overflow.
+  bool small_values = false;
   /// The names of inputs for which additional trials without elements are made; at least one of these trials must run.
   /// If Engine::second() exists, it makes all trials.
   std::vector<std::string> emptied = {};
