@@ -42,9 +42,9 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
                              std::size_t inputs = 1);
 
 /// Returns the nodes that compute y from `inputs` and constants, in topological order. Returns nothing, and sets
-/// `why_not` to a reason for the user, if y depends on any other value, or if a node outside the region reads an inner
-/// value. Outside nodes may read integers (numbers computed from shapes) and the results of nodes for which `may_stay`
-/// returns true; such nodes stay in the graph.
+/// `why_not` to a reason for the user, if y depends on any other value, or if another node reads a result of these
+/// nodes other than y. Other nodes may read integers (numbers computed from shapes) and the results of nodes for which
+/// `may_stay` returns true; such nodes stay in the graph. If `may_stay` is null, there are no such nodes.
 [[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
                                                                     const onnx::Value& y, std::string& why_not,
                                                                     bool (*may_stay)(const onnx::Node&) = nullptr);

@@ -95,9 +95,9 @@ std::vector<const onnx::Value*> results_of(const Proposal& proposal) {
   return result;
 }
 
-/// Returns the values at which the region to prove begins: the inputs of the proposal and all other non-constant values
-/// that its nodes read. The region does not begin at values that are computed from shapes; it extends back to the
-/// tensors whose shapes they are, so that shapes and tensors stay consistent.
+/// Returns the values from which the nodes of a proposal are run in the proof: the inputs of the proposal and all other
+/// non-constant values that its nodes read. A value that is computed from the shape of a tensor is replaced by that
+/// tensor, so that shapes and tensors stay consistent.
 std::vector<const onnx::Value*> boundary_of(const Proposal& proposal) {
   const std::unordered_set<const onnx::Node*> members(proposal.nodes.begin(), proposal.nodes.end());
   std::vector<const onnx::Value*> result;

@@ -246,9 +246,9 @@ class AutoRun {
     check_options(quantize);
   }
 
-  /// Determines the GPUs for which the engine is built, and sets the targets and the reason in the report. Without
-  /// targets and without a GPU, choose_targets_of_plugins() decides later. Throws the errors of the engine driver, for
-  /// example where no TensorRT is installed.
+  /// Determines the GPUs for which the engine is built, and sets the targets and the reason in the report. If no
+  /// targets are set and no GPU is present, leaves the decision to choose_targets_of_plugins(). Throws the errors of
+  /// the engine driver, for example if no TensorRT is installed.
   void choose_tensorrt() {
     const auto answer = ask_choice();
     const bool is_rtx = answer.value("flavor", "") == "rtx";

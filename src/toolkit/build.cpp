@@ -142,9 +142,9 @@ void check_has_no_strings(const onnx::Model& model) {
   }
 }
 
-/// Throws the errors with which `convert` refuses a model with a node that ONNX forbids, because TensorRT builds some
-/// of these nodes and computes undefined values for them. `libraries` are plugin libraries that TensorRT loads to check
-/// types.
+/// Throws the errors with which `convert` refuses a model that has a node which ONNX forbids. The check is necessary
+/// because TensorRT builds some of these nodes and computes undefined values for them. `libraries` are plugin libraries
+/// that TensorRT loads to check types.
 void check_model(const onnx::Model& model, const BuildOptions& options, const std::vector<std::string>& libraries) {
   check_nodes(model);
   inspect::ProbeOptions trials;

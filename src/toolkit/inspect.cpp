@@ -43,9 +43,9 @@
 namespace graft::toolkit {
 namespace {
 
-/// Explains failures of the converted model by nodes of the original. Copies the first verdict on the converted model
-/// that a node fails, or else the first that is unknown, to lowered nodes of the original: to the nodes whose name the
-/// failing node has, or to all lowered nodes if no name fits.
+/// Explains a failure of the converted model by nodes of the original. Takes the first node of the converted model that
+/// does not run or, if all may run, the first whose verdict is unknown. Copies its verdict to the lowered nodes of the
+/// original whose name it has or, if there are no such nodes, to all lowered nodes.
 void blame_lowered(const std::vector<report::NodeSupport>& converted, std::vector<report::NodeSupport>& nodes) {
   const auto bad = std::find_if(converted.begin(), converted.end(),
                                 [](const report::NodeSupport& node) { return inspect::is_bad(node.support); });
@@ -305,8 +305,8 @@ report::InspectReport finish(Inspection&& inspection) {
   return std::move(report);
 }
 
-/// Creates an inspection whose release and rules are those of the options. Throws Error for an unknown release, and for
-/// a release with Judge::parser or Judge::builder.
+/// Creates an inspection with the release and the rules of the options. Throws Error for an unknown release, and if the
+/// options set a release together with Judge::parser or Judge::builder, which use the installed TensorRT.
 Inspection begin(const InspectOptions& options) {
   Inspection inspection;
   inspection.release = set_rules(options.release, inspection.report.release, inspection.report.rules);

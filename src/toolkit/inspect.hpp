@@ -46,8 +46,8 @@ struct Inspection {
 /// `on_end`, if it is set, is called after each trial.
 [[nodiscard]] inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end = {});
 
-/// Returns the GPUs for which the plugin library has code, for InspectReport::targets_of_plugins; empty if it has code
-/// for all GPUs of a build without a target.
+/// Returns the default GPUs of TensorRT-RTX for which Graft's plugin library has code. Returns an empty list if it has
+/// code for all default GPUs. For InspectReport::targets_of_plugins.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
 /// Returns the targets for which Graft's plugin library has no code, and adds a warning about them to `warnings`.

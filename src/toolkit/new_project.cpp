@@ -214,8 +214,9 @@ std::vector<std::string> write_templates(const fs::path& folder, const std::stri
 /// The sections of the README of a project whose operator is written from a node.
 constexpr std::string_view sections_for_node = "node/README.md";
 
-/// Replaces the parts of the README that are about files that an operator of a node does not have, the pattern and the
-/// network. The commands that begin with this network become commands for the model of the node.
+/// Adapts the README of a project for an operator that is written from a node. Removes the lines about a pattern and a
+/// network, because such an operator has no files for them. Changes the commands for that network to commands for the
+/// model of the node.
 void adapt_readme(const fs::path& file, const NewProject& project, const Names& names) {
   std::ifstream read(file);
   std::string text;
@@ -392,8 +393,8 @@ std::string python_name() {
   return fs::equivalent(python, chosen, ignored) && is_on_path(python) ? "python3" : chosen;
 }
 
-/// Sets NewReport::has_package and package_folder. CMake searches the prefixes of folders on PATH itself, and a project
-/// gets the package of a wheel from `python3`.
+/// Sets NewReport::has_package to whether Graft's CMake package is installed next to this program. Sets package_folder
+/// to its folder if CMake does not find the package by itself, through PATH or through the `python3` of a wheel.
 void find_package(NewReport& written) {
   const fs::path programs = program_folder();
   std::error_code ignored;

@@ -588,7 +588,8 @@ std::string not_written(const OperatorNames& names, std::string_view kernel, std
                      names.folder, names.folder, suffix);
 }
 
-/// Returns the arguments of `apply` for element i, each read by `load`, and with the index of a broadcast input.
+/// Returns, as C++ text, the arguments of the call of `apply` that computes element i: the elements of all inputs.
+/// `load` returns the C++ text that loads an element; a broadcast input gets an index of its own.
 std::string arguments_of_apply(const NodePorts& ports, const std::function<std::string(const std::string&)>& load) {
   std::vector<std::string> all;
   for (const NodePort& port : ports.inputs) {

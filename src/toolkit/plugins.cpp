@@ -70,8 +70,9 @@ graft::onnx::Model model_of(const PluginCreator& creator, const std::vector<std:
   return model;
 }
 
-/// Returns the sizes of the inputs of the test models, the likely ones first: all inputs of one shape or, for a plugin
-/// that reads parameters such as one number for each channel, the further inputs with one size of the first.
+/// Returns the sizes of the inputs for each test model, the likely ones first. Either all inputs have one shape, or the
+/// inputs after the first are 1-D with one of the first input's sizes, for plugins that read parameters such as one
+/// number for each channel.
 std::vector<std::vector<std::vector<std::int64_t>>> test_inputs(std::size_t most_inputs) {
   const std::vector<std::vector<std::int64_t>> shapes = {{2, 4, 8, 8}, {2, 4, 8}, {2, 4}};
   std::vector<std::vector<std::vector<std::int64_t>>> all;

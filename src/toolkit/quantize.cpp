@@ -135,8 +135,8 @@ bool has_single_samples(const onnx::Model& model) {
   });
 }
 
-/// Returns the command that repeats the check of the result, or an empty string if no command does: `graft verify` does
-/// not read tensors in memory, and may choose other samples of a folder.
+/// Returns the command that repeats the check of the result. Returns an empty string if the check used tensors in
+/// memory, which `graft verify` cannot read, or samples of a folder that `graft verify` would not choose.
 std::string check_command(const QuantizeReport& report, const QuantizeOptions& options) {
   if (!report.check->can_be_repeated() || has_data(options)) return "";
   VerifyOptions verify;

@@ -22,7 +22,7 @@ void note_data(const QuantizeOptions& options, const std::vector<std::string>& n
 [[nodiscard]] QuantizeReport quantize_int8(const Model& given, const QuantizeOptions& options,
                                            const GivenData& given_data, Work& work);
 
-/// Counts the values of the tensors in a part of the samples, and returns the counts as bytes for Int8Options::parts.
+/// Runs a part of the calibration samples, and returns the histograms of the tensors as bytes for Int8Options::parts.
 /// `options` have been checked; `given_data` are their data.
 [[nodiscard]] std::string calibrate_int8_part(const CalibrationWork& part, const QuantizeOptions& options,
                                               const GivenData& given_data, Work& work);

@@ -36,8 +36,9 @@ bool needs_parts(const data::Columns& columns) {
   return elements > most_elements;
 }
 
-/// Returns the data with which the result is compared: all data, as `graft verify --data` uses them or, if
-/// needs_parts() is true for them, `judged` samples that are evenly spread over the samples of the calibration.
+/// Returns the data with which the result is compared. These are all data, as `graft verify --data` uses them, unless
+/// needs_parts() is true for them. In that case they are `judged` samples, evenly spread over the samples of the
+/// calibration.
 std::vector<runtime::TensorMap> data_to_judge_by(const GivenData& given, const onnx::Model& model,
                                                  const quant::CalibrationData& calibration, std::int64_t judged) {
   const data::Inputs inputs = data::inputs_of(model);

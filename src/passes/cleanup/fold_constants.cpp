@@ -39,8 +39,9 @@ constexpr std::int64_t allowed_growth = 1 << 20;
 /// total size reaches this number.
 constexpr std::int64_t bytes_at_once = 1 << 26;
 
-/// Returns whether a node is never folded: random operators; Dropout, whose result is random in training mode; and
-/// QuantizeLinear, DequantizeLinear and the like, from which TensorRT recognizes int8 layers.
+/// Returns whether a node is never folded. This holds for random operators, for Dropout, whose result is random in
+/// training mode, and for QuantizeLinear, DequantizeLinear and similar operators, from which TensorRT recognizes int8
+/// layers.
 bool is_left_alone(const onnx::Node& node) {
   return has_trait(node, onnx::trait::random | onnx::trait::scales_integers) || node.is("Dropout");
 }

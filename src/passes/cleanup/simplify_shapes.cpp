@@ -37,8 +37,8 @@ bool only_reshapes(const onnx::Value* value) {
 
 bool is_computed(const onnx::Value* value) { return value != nullptr && !value->constant(); }
 
-/// Returns the constant second input with which a Reshape turns `before` into `after`, or nothing if no constant with
-/// zeros and at most one -1 does.
+/// Returns the target shape (with zeros for copied sizes and at most one -1) with which a single Reshape changes a
+/// tensor of shape `before` to shape `after`, or nothing if no constant target does this.
 std::optional<Numbers> target_of(const Shape& before, const Shape& after) {
   const auto is_open = [](const Dim& dim) { return !dim.is_constant(); };
   // In the constant, 0 means a copy, so that no axis can be made empty.

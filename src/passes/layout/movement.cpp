@@ -190,9 +190,9 @@ class Runner {
         region_(region),
         compiled_(engine.compile(region)) {}
 
-  /// Runs the region and returns where each element of y comes from. `batch` is the size for a dynamic first axis,
-  /// `size` the size for other dynamic axes, and `dims` the sizes of named symbols. Throws Error if the region does not
-  /// accept these sizes, and TooLarge if it needs too much memory.
+  /// Runs the nodes of the movement and returns where each element of y comes from. `batch` is the size for a dynamic
+  /// first axis, `size` the size for other dynamic axes, and `dims` the sizes of named symbols. Throws Error if the
+  /// nodes do not accept these sizes, and TooLarge if they need too much memory.
   MovedElements run(std::int64_t batch, std::int64_t size, std::map<std::string, std::int64_t, std::less<>> dims) {
     verify::InputOptions options;
     options.dims = std::move(dims);

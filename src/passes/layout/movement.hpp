@@ -20,9 +20,9 @@ struct Movement {
   std::vector<onnx::Node*> nodes;  ///< The nodes in topological order, including nodes that compute shapes.
 };
 
-/// The rewrite that ReadMovement returns for a movement, or in `obstacle` the reason why it returns no rewrite. `edit`
-/// changes the graph; `replacement` and `why` are for the report. The argument `maps` of ReadMovement has an entry for
-/// each set of sizes for which the movement was run; there is only one if all sizes are fixed.
+/// A rewrite for a movement: `edit` changes the graph, and `replacement` and `why` are for the report. If there is no
+/// rewrite, `obstacle` has the reason. A function of the type ReadMovement returns it, from the axis maps of the
+/// movement at each set of sizes for which it was run (only one set if all sizes are fixed).
 struct MovementFusion {
   std::function<void(onnx::Graph&)> edit;  ///< Empty if there is no rewrite.
   std::string replacement;

@@ -24,8 +24,8 @@
 namespace graft::passes {
 namespace {
 
-/// A Graft operator whose native form is exactly one standard node, such as `y = LeakyRelu<alpha=@alpha>(x)`, and how
-/// its attributes map to those of that node.
+/// A Graft operator that equals one standard node, such as `y = LeakyRelu<alpha=@alpha>(x)`, where @alpha is the
+/// attribute `alpha` of the Graft operator. Describes how the attributes of both correspond.
 struct NativeForm {
   const OperatorType* type = nullptr;
   std::map<std::string, std::string, std::less<>> attributes;  ///< The Graft attribute for each standard attribute.

@@ -183,8 +183,9 @@ struct Lowering {
   bool (*is_refused)(const onnx::Node& node);
   std::string_view form;   ///< The replacement, for the documentation.
   std::string_view needs;  ///< The conditions, for the documentation.
-  /// Called for nodes for which `is_refused` is null or returns true. Returns the replacement. Returns nothing if the
-  /// node needs none because TensorRT accepts it, or, after storing the reason with site.no(), if it cannot be lowered.
+  /// Called for nodes for which `is_refused` is null or returns true. Returns the replacement. Returns nothing if
+  /// TensorRT accepts the node. Also returns nothing, after storing the reason with site.no(), if the node cannot be
+  /// lowered.
   std::optional<Replacement> (*lower)(Site& site);
   /// The text with which the advice on a refused node begins, if the user needs to know more than that `graft convert`
   /// replaces the node; otherwise empty.

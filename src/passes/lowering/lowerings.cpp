@@ -563,8 +563,8 @@ bool edit_node(Rewriter& rewriter, onnx::Node& node, const Replacement& replacem
 }
 
 /// Replaces a node by the first lowering in `all` that applies, and returns whether it was replaced. If the proof of
-/// the replacement fails, adds the name of the node's first output to `rejected`, and later calls skip the node.
-/// `reason` returns the reason for the report.
+/// the replacement fails, adds the name of the node's first output to `rejected`; nodes in `rejected` are not tried
+/// again. `reason` computes the reason for the report.
 bool lower(Rewriter& rewriter, onnx::Node& node, ShapesOnDemand& shapes, Names& rejected,
            std::span<const Lowering> all = all_lowerings, Reason reason = reason_of_lowering) {
   if (node.used_outputs().empty()) return false;

@@ -171,10 +171,10 @@ struct WindowElements {
   std::vector<std::int64_t> indices;    ///< The positions as the output Indices contains them.
 };
 
-/// Returns the elements of all windows, of which there are outer[i] along spatial axis i of an image of `sizes`. A
-/// position in the padding is replaced by the first element of its window inside the image. Returns nothing if a window
-/// lies entirely in the padding. If `is_column_major` is true (storage_order = 1), WindowElements::indices counts in
-/// column-major order.
+/// Returns the elements that the windows read in an image of the spatial sizes `sizes`; there are outer[i] windows
+/// along spatial axis i. A position in the padding is replaced by the first element of its window inside the image.
+/// Returns nothing if a window lies entirely in the padding. If `is_column_major` is true (storage_order = 1),
+/// WindowElements::indices counts in column-major order.
 std::optional<WindowElements> window_elements(const std::vector<Window>& windows,
                                               const std::vector<std::int64_t>& outer,
                                               const std::vector<std::int64_t>& sizes, bool is_column_major) {

@@ -232,8 +232,9 @@ std::optional<Replacement> dequantize_constant(Site& site) {
   return result;
 }
 
-/// Returns the scales with which i8 with zero point 0 covers the whole range of a QuantizeLinear with these zero
-/// points. Returns nothing if its scales are not constant or its integers do not have 8 bits.
+/// Returns scales for a QuantizeLinear to i8 with zero point 0 that represents the same range of real numbers as
+/// `quantize` with its zero points `zeros`. Returns nothing if the scales of `quantize` are not constant or its
+/// integers do not have 8 bits.
 std::optional<Numbers> symmetric_scales(const onnx::Node& quantize, const Integers& zeros) {
   constexpr double i8_highest = 127;
   const auto constant = quantize.input(1) == nullptr ? std::nullopt : quantize.input(1)->constant();

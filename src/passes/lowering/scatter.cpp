@@ -22,8 +22,9 @@ namespace {
 
 constexpr std::size_t most_turns = 16;
 
-/// Groups the updates by how often their position occurred before: group 0 has the indices of the updates that write to
-/// a position for the first time, group 1 for the second time, and so on. `places` holds the position of each update.
+/// Divides the updates of a scatter into groups, so that no group writes twice to one position: group 0 has the indices
+/// of the updates that write to a position for the first time, group 1 for the second time, and so on. `places` holds
+/// the position of each update.
 std::vector<std::vector<std::int64_t>> turns_of(const std::vector<std::vector<std::int64_t>>& places) {
   std::map<std::vector<std::int64_t>, std::size_t> seen;
   std::vector<std::vector<std::int64_t>> turns;

@@ -34,8 +34,9 @@ struct Item {
   Part part = {};
 };
 
-/// Returns an empty replacement that also removes `maker`, the node that computes the sequence, and the earlier nodes
-/// of this graph from which it computes the sequence. Nodes that an earlier replacement removes already are left out.
+/// Returns a replacement that has no nodes yet, but removes nodes that compute a sequence: `maker`, which computes it,
+/// and the earlier nodes of this graph from whose sequences it is computed. Nodes that an earlier replacement removes
+/// already are left out.
 Replacement replacement_for(Site& site, onnx::Node* maker) {
   Replacement result;
   std::unordered_set<const onnx::Node*>& replaced = site.shapes().sequences().replaced;

@@ -23,9 +23,9 @@ struct Search {
 /// The maximum number of values that search_back visits.
 inline constexpr std::size_t search_limit = 2000;
 
-/// Calls `visit` for `start` and for the values that it is computed from. `visit` returns whether to continue with the
-/// inputs of the value's node, to stop at this value, or to end the search with this value as the result. Looks at no
-/// more than `search_limit` values.
+/// Calls `visit` for `start` and then for the values from which `start` is computed. `visit` returns whether to
+/// continue with the inputs of the node that computes the value, to stop at this value, or to end the search with this
+/// value as the result. Visits no more than `search_limit` values.
 [[nodiscard]] Search search_back(const onnx::Value* start, const std::function<Step(const onnx::Value&)>& visit);
 
 /// Returns whether a size of a tensor is not known before the network runs. Returns false for null.
@@ -57,9 +57,9 @@ enum class Condition : std::uint8_t {
 
 /// Returns the indices of the inputs whose values determine the sizes of a node's outputs; empty for most operators.
 [[nodiscard]] std::vector<std::size_t> size_inputs(const onnx::Node& node);
-/// Searches the values from which `size` is computed for one that TensorRT does not accept in the computation of a
-/// size: an input of the body of a Loop or Scan, an input of the network that is neither i32 nor i64, or a result of an
-/// If whose condition is not constant. `found` is null if no such value exists.
+/// Searches the values from which `size` is computed for a value that TensorRT does not accept in the computation of a
+/// size. Such values are inputs of the body of a Loop or Scan, inputs of the network that are neither i32 nor i64, and
+/// results of an If whose condition is not constant. `found` is null if no such value exists.
 [[nodiscard]] Search find_data_of_size(const onnx::Value& size);
 /// Returns whether a size of the node's outputs is computed from an input of the network that is neither i32 nor i64,
 /// or from a result of an If.
@@ -80,8 +80,8 @@ enum class Condition : std::uint8_t {
 /// (find_if_around) or because of a cubic Resize after it (find_resizes_after).
 [[nodiscard]] bool is_refused_if(const onnx::Node& node);
 
-/// Returns whether TensorRT represents a u8 value as i32: its parser imports u8 constants as i32, and so are the
-/// results of nodes, except Cast, that read only such values.
+/// Returns whether TensorRT represents a u8 value as i32. Its parser imports u8 constants as i32. The results of nodes
+/// other than Cast that only read such values are then i32 too.
 [[nodiscard]] bool is_imported_as_i32(const onnx::Value& value);
 
 }  // namespace graft::passes

@@ -321,7 +321,8 @@ void complete_loop(onnx::Node& loop) {
   }
 }
 
-/// The attributes of a Scan: the axis and direction of each scanned input, and its iterations with the stacked outputs.
+/// The plan for unrolling a Scan: the axis and the direction of each scanned input, the number of iterations, and the
+/// outputs that stack the results of all iterations.
 struct ScanPlan {
   std::vector<std::int64_t> input_axes;
   std::vector<std::int64_t> input_directions;

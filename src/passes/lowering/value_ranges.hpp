@@ -19,7 +19,8 @@ struct ValueRange {
 inline constexpr ValueRange bytes{0, 255};
 
 /// Returns a range that contains all elements of an integer or boolean tensor, or nothing if no bound is known. A
-/// floating-point tensor has a range only if it is the result of a Clip with constant bounds, or of rounding one.
+/// floating-point tensor has a range only if it is the result of a Clip with constant bounds, possibly rounded
+/// afterwards.
 [[nodiscard]] std::optional<ValueRange> find_range(const onnx::Value& value);
 
 }  // namespace graft::passes

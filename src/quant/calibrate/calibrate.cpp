@@ -99,7 +99,7 @@ std::optional<Histogram> restored(const Histogram::Figures& figures, std::vector
   }
 }
 
-/// Reads and writes the counts in a .npz file, so that an interrupted calibration can continue.
+/// Reads and writes the histograms of a calibration in a .npz file, so that an interrupted calibration can continue.
 class State {
  public:
   /// All arguments must outlive the object. An empty path disables reading and writing.

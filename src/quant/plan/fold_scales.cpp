@@ -66,8 +66,8 @@ std::optional<Scale> scale_of(const onnx::Node& node, const WeightedLayer& layer
   return scale;
 }
 
-/// Folds the only node that reads a layer's output into the weights and bias of the layer, if it is a scale per
-/// channel. Returns whether it did.
+/// If a single node reads the output of a layer, and multiplies and adds one constant per channel, folds this node into
+/// the weights and bias of the layer. Returns whether a node was folded.
 bool fold_next(WeightedLayer& layer) {
   onnx::Node* node = only_reader(layer.output());
   if (node == nullptr || !layer.owns_weights() || layer.dequantize != nullptr) return false;

@@ -103,9 +103,8 @@ class Planner {
     return reader.graph == &graph_ && is_activation_function(reader) && ends_in_int8(*reader.output());
   }
 
-  /// Returns the convolution or matrix product of which a value is the result, possibly after Adds of constants.
-  /// Returns null if it is another node's result, if that node is kept in f32, or if the value has more than one
-  /// reader.
+  /// Returns the convolution or matrix product that computes a value, possibly followed by Adds of constants. Returns
+  /// null if another node computes the value, if the node is kept in f32, or if the value has more than one reader.
   [[nodiscard]] const onnx::Node* sums_for(const onnx::Value& value) const {
     const onnx::Node* maker = value.producer;
     if (maker == nullptr || value.uses.size() != 1 || value.output_count != 0) return nullptr;
@@ -223,8 +222,8 @@ class Planner {
     return told;
   }
 
-  /// Returns the int8 node with whose kernel a node is fused: of the int8 nodes that compute its inputs, the last in
-  /// topological order; null if there are none.
+  /// Returns the int8 node into whose kernel TensorRT fuses `node`: the last, in topological order, of the int8 nodes
+  /// that compute its inputs. Returns null if there are none.
   [[nodiscard]] const onnx::Node* kernel_before(const onnx::Node& node) const {
     const onnx::Node* last = nullptr;
     for (const onnx::Value* value : node.inputs) {

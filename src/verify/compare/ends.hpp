@@ -29,9 +29,9 @@ struct IoPair {
 [[nodiscard]] std::vector<const onnx::Value*> fed_inputs(const onnx::Model& model);
 [[nodiscard]] std::vector<const onnx::Value*> all_outputs(const onnx::Model& model);
 
-/// Pairs inputs or outputs of two models by name. The remaining ones are paired by order if both models have equally
-/// many. Otherwise each of them adds a message such as "the candidate has no output 'y'" to `problems`. `what` is
-/// "input" or "output".
+/// Pairs inputs or outputs of two models by name. Those without a partner are paired by order if both models have
+/// equally many of them. Otherwise each of them adds a message such as "the candidate has no output 'y'" to `problems`.
+/// `what` is "input" or "output".
 [[nodiscard]] std::vector<IoPair> pair_io(const std::vector<const onnx::Value*>& reference,
                                           const std::vector<const onnx::Value*>& candidate, const char* what,
                                           std::vector<std::string>& problems);

@@ -9,8 +9,9 @@
 
 namespace graft::verify {
 
-/// Stores the largest number of each slice of a tensor, for each axis and each index along it. Each channel therefore
-/// has its own maximum, whichever axis is the channel axis.
+/// Stores the largest number of each slice of a tensor. A slice consists of all elements with the same index along one
+/// axis; there are slices for every axis. Each channel therefore has its own maximum, whichever axis is the channel
+/// axis.
 class SliceMaxima {
  public:
   /// Creates maxima of 0 for a tensor of shape `dims`. Slices of fewer than `fewest` elements have no maximum of their

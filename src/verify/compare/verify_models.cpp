@@ -304,8 +304,8 @@ class Verification {
   }
 
   /// Returns whether an f32 or f64 output is within its tolerance, but its differences are larger than those of single
-  /// rounding errors. Returns false for a tolerance with a stated reason, because the noise floor does not contain the
-  /// rounding of the narrower type that is the reason.
+  /// rounding errors. Returns false if the output has a wider tolerance for a reason such as a narrower type in one
+  /// model, because the noise floor does not contain the rounding of that type.
   [[nodiscard]] bool may_be_beyond_rounding(const ComparedOutput& output) const {
     // The default tolerance is up to 1280 epsilons of f32. Smaller differences are up to 13 epsilons, which is about
     // the rounding error of single operations. They are ignored even if rounding changes nothing.

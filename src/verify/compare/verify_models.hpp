@@ -81,8 +81,9 @@ struct VerifyOptions {
   bool finds_unreached = false;  ///< Whether to fill VerifyReport::unreached, for which the reference may run again.
   /// Whether to fill ComparedOutput::beyond_rounding, for which the reference may be compiled and run with noise.
   bool finds_beyond_rounding = false;
-  /// Whether to fill ComparedModels::own_definitions and to compare functions with kernels, for which the reference and
-  /// single nodes run again. If they differ, the verdict is `different`.
+  /// Whether to compare the ONNX function of each operator of a loaded library with its CPU kernel, and to store the
+  /// results in ComparedModels::own_definitions. For this the reference and single nodes run again. If a function and
+  /// its kernel differ, the verdict is `different`.
   bool checks_definitions = false;
   /// The maximum total size, in bytes, of the tensors that compare_layers holds in memory at once. The models run once
   /// for each group of tensors of this size.

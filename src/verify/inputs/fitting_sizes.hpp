@@ -21,9 +21,10 @@ struct FittingSizes {
 /// Cast, except inputs whose range the caller set. Empty if there is no such input.
 [[nodiscard]] std::vector<FittingSizes> find_fitting_sizes(const onnx::Model& model, const InputOptions& options);
 
-/// Searches values of inputs from which the model computes sizes (at most three integers in total) among the sizes of
-/// the model's inputs and constants and their divisors. Returns the first few sets of values for which shape inference
-/// finds no contradiction; empty if there are none. Inputs whose range the caller set are not searched.
+/// Searches values for the inputs from which the model computes sizes, if these inputs have at most three integers in
+/// total. The values that are tried are the sizes of the model's inputs and constants and their divisors. Returns the
+/// first few sets of values for which shape inference finds no contradiction; empty if there are none. Inputs whose
+/// range the caller set are not searched.
 [[nodiscard]] std::vector<FittingSizes> search_fitting_sizes(const onnx::Model& model, const InputOptions& options);
 
 }  // namespace graft::verify

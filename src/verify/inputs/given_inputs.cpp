@@ -35,8 +35,8 @@ std::vector<std::int64_t> sizes_for(const onnx::Value& input, const std::vector<
   return order ? order->final_dims : given;
 }
 
-/// Finds the inputs to which the names in the caller's options refer. A name may be that of either model, and data may
-/// have the layout of either model.
+/// Finds the inputs that the caller's options name. A name may be that of either model, and data may have the layout of
+/// either model.
 class GivenInputs {
  public:
   GivenInputs(const onnx::Model& reference, const onnx::Model& candidate)

@@ -94,8 +94,9 @@ std::optional<InputRange> range_of_integers(const onnx::Node& node) {
                     .why = fmt::format("{} rounds it to 8 bits of that range", onnx::describe(node))};
 }
 
-/// Returns a range for input `place` of a NonMaxSuppression: 0 to 1 for boxes, of which most then overlap partially in
-/// either format, and one around the threshold for scores. Returns nothing if the default range suits the scores.
+/// Returns a range for the synthetic values of input number `place` of a NonMaxSuppression. For boxes it is 0 to 1, so
+/// that most boxes overlap partially, whether they are given by corners or by center and size. For scores it is a range
+/// around the score threshold, or nothing if the default range suits them.
 std::optional<InputRange> range_of_boxes(const onnx::Node& node, std::size_t place) {
   if (place == 0) return InputRange{.lowest = 0, .highest = 1, .why = fmt::format("{} reads boxes", describe(node))};
   constexpr std::size_t score_threshold = 4;
@@ -190,9 +191,9 @@ std::optional<std::pair<double, double>> limits_of(const onnx::Value* value) {
   return std::pair(*lowest, *highest);
 }
 
-/// Returns a range around the constants with which a node compares its input `place`, or to which it clips it, so that
-/// the values lie on both sides. Returns nothing if the default range 0 to 3 already does so, or if the constants are
-/// large, because such values may become sizes.
+/// Returns a range around the constants with which a node compares its input number `place`, or to which it clips this
+/// input, so that values lie on both sides of them. Returns nothing if the default range 0 to 3 already contains such
+/// values, or if the constants are large, because such values may become sizes.
 std::optional<InputRange> range_around(const onnx::Node& node, std::size_t place) {
   constexpr double largest = 1024;
   std::optional<std::pair<double, double>> limits;

@@ -223,8 +223,8 @@ struct JudgedModel {
   std::map<std::string, Tolerance> tolerances_;  ///< The tolerances of the compared outputs, by name.
 };
 
-/// A model compiled by both engines, which runs both in parallel, throws Disputed if their results differ, and returns
-/// those of the first. Compares all runs, or only the first run if `is_sampled` is set.
+/// A model that both engines have compiled. A run uses both in parallel, returns the outputs of the first, and throws
+/// Disputed if those of the second differ. If `is_sampled` is set, only the first run is compared.
 class CheckedModel final : public runtime::CompiledModel {
  public:
   CheckedModel(std::shared_ptr<const JudgedModel> judged, std::unique_ptr<runtime::CompiledModel> first,

@@ -23,8 +23,8 @@ struct JudgesOptions {
     always,
   };
   Asked second = Asked::where_in_doubt;
-  /// The first run of a model with at least this number of nodes is compared, and that of a model that both engines are
-  /// known to compute wrongly. 0 disables both.
+  /// The first run of a model is compared if the model has at least this number of nodes, or if both engines are known
+  /// to compute it wrongly. 0 disables both.
   std::size_t sampled_nodes = 50;
   /// Every model with fewer nodes is selected by a hash with a probability of 1 / sampled_share, and its first run is
   /// compared. 0 selects none.

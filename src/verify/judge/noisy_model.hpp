@@ -67,8 +67,8 @@ struct DoubtfulTensor {
   bool is_of_f64 = false;
 };
 
-/// A function that runs the reference with noise in one engine and calls `look` for each noisy run, whose maps contain
-/// at least the listed tensors.
+/// A function that runs the reference several times with noise in one engine. It calls `look` after each of these runs,
+/// with maps that contain at least the listed tensors.
 using RunDraws = std::function<void(const std::vector<DoubtfulTensor>& tensors, const LookAtDraw& look)>;
 
 /// Returns a function that runs `noisy` on `inputs`, or an empty function if `noisy` is empty. Both arguments must

@@ -39,8 +39,8 @@ class PartialRuns {
   /// not run.
   [[nodiscard]] runtime::TensorMap run(const std::vector<const onnx::Value*>& outputs,
                                        const runtime::TensorMap& inputs) const;
-  /// Returns the values of those tensors, by name, that the engine can return, and adds the other ones with the reason
-  /// to `refused`. Throws Error if the model does not run at all.
+  /// Returns, by name, the values of those of `outputs` that the engine can return as outputs. Adds the others to
+  /// `refused` with the reason. Throws Error if the model does not run at all.
   [[nodiscard]] runtime::TensorMap run_what_can_be(const std::vector<const onnx::Value*>& outputs,
                                                    const runtime::TensorMap& inputs, Refusals& refused) const;
   /// Runs `part`, a model extracted from this one, and returns its outputs by name.

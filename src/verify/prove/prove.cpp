@@ -138,9 +138,9 @@ bool is_element_by_element(const onnx::Model& model) {
 /// The magnitude above which the result of the original counts as infinite when the rewrite's result is infinite.
 constexpr double huge = 1e30;
 
-/// Replaces elements of `other`, the rewrite's result, that need not agree by those of `reference`, the original's
-/// result: those where the original is infinite or NaN, and those where the rewrite is infinite and the original is
-/// beyond `huge` with the same sign. Exporters clip to the largest float if no limit was intended.
+/// Replaces elements of the rewrite's result, `other`, that need not agree by the elements of the original's result,
+/// `reference`. These are the elements where the original is infinite or NaN, and those where the rewrite is infinite
+/// and the original is beyond `huge` with the same sign: exporters clip to the largest float if no limit was intended.
 void forgive_where_not_finite(const onnx::TensorData& reference, onnx::TensorData& other) {
   if (!is_floating_point(reference.type) || reference.dims != other.dims) return;
   const auto expected = reference.numbers();
@@ -757,8 +757,8 @@ class Proof {
     }
   }
 
-  /// Compares 8-bit integers that result from rounding. If more than an eighth of at least 32 of them differ by a step,
-  /// replaces `difference` by that of an exact comparison, so that the proof fails. Different rounding changes only
+  /// Fails the proof if 8-bit integers that result from rounding differ too often: if more than an eighth of at least
+  /// 32 of them differ by a step, replaces `difference` by that of an exact comparison. Different rounding changes only
   /// values close to the middle between two steps, which are rare.
   static void check_steps(const onnx::TensorData& reference, const onnx::TensorData& other, Difference& difference) {
     constexpr std::int64_t enough = 32;

@@ -27,8 +27,8 @@ struct ProofOptions {
   bool spot_check = false;
   /// Whether all trials use normally distributed values times 0.1, because larger ones make the results overflow.
   bool small_values = false;
-  /// The names of inputs for which additional trials without elements are made; at least one of these trials must run.
-  /// If Engine::second() exists, it makes all trials.
+  /// The names of inputs for which the proof also makes trials with a tensor that has no elements; at least one of
+  /// these trials must run. If Engine::second() exists, the second engine makes all trials of the proof.
   std::vector<std::string> emptied = {};
 };
 
