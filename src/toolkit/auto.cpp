@@ -79,8 +79,8 @@ void check_ranges(const Model& model, const BuildOptions& options) {
       std::move(missing));
 }
 
-/// Returns whether the engine may contain plugins: a node runs as a plugin, or it has an ONNX operator that becomes a
-/// plugin if the release of TensorRT does not have it.
+/// Returns whether the engine may contain plugins. This is the case if a node runs as a plugin, or if a node has an
+/// ONNX operator that becomes a plugin with releases of TensorRT that do not support the operator.
 bool may_have_plugins(const ConvertReport& report) {
   return find_build_needs(report.model).may_need_plugin ||
          std::ranges::any_of(report.nodes,
@@ -131,8 +131,8 @@ std::vector<std::string> find_wider_kernels(const report::EngineLayers& engine, 
   return lines;
 }
 
-/// Returns the check whether the kernels read the types that the quantized model requests. The check is not possible if
-/// the kernels are not known.
+/// Checks whether the kernels read the types that the quantized model requests, and returns the result. Without
+/// information on the kernels, the result says that the check was not possible.
 EngineCheck check_kernel_types(const BuildReport& build, const std::optional<QuantizeReport>& quantized) {
   EngineCheck check{.name = "types"};
   if (!build.layers || !build.layers->unknown.empty()) {

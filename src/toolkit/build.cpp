@@ -154,8 +154,8 @@ void check_model(const onnx::Model& model, const BuildOptions& options, const st
   check_types(model, trials, [&options] { return options.watch.cancel.is_cancelled(); });
 }
 
-/// Returns whether a function in the file that is not a function of Graft's operators has a node that may become a
-/// plugin. Such a function has to be inlined, so that the node becomes a node of the graph.
+/// Returns whether a function in the file contains a node that may become a plugin, other than the ONNX functions of
+/// Graft's own operators. Such a function has to be inlined, so that the node becomes a node of the graph.
 bool has_operators_in_functions(const onnx::Model& model) {
   return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
     bool found = false;
@@ -236,9 +236,9 @@ EngineError with_suggested_ranges(const EngineError& error, const Model& model) 
   return {error.kind(), std::move(failure)};
 }
 
-/// Returns the error of a build without plugins about a TopK with too large a K, with a next step if the model has
-/// calls of Graft's operators: the function of CombinedNonMaxSuppression has such a TopK if `top_k` is above 3840.
-/// Returns other errors unchanged.
+/// Adds the next step to TensorRT's error about a TopK whose K is too large, if the build uses no plugins and the model
+/// has nodes of Graft's operators. In that case the TopK may come from the ONNX function of such an operator
+/// (CombinedNonMaxSuppression with `top_k` above 3840). Returns other errors unchanged.
 EngineError with_large_top_k(const EngineError& error, const Model& given, const BuildOptions& options) {
   const std::string_view said = error.what();
   const bool is_of_top_k = said.find("K exceeds the maximum value") != std::string_view::npos;

@@ -40,7 +40,7 @@
 namespace graft::toolkit {
 namespace {
 
-/// The largest value of ConvertOptions::unroll, which is also the largest one of the program's option.
+/// The largest value of ConvertOptions::unroll, and of the command-line option for it.
 constexpr std::int64_t largest_unroll = 1'000'000;
 
 /// Throws Error if no pass is named `name`. The message begins with the name of `setting`, the option that has this

@@ -48,7 +48,8 @@ std::vector<report::ModelValue> model_values_of(const Values& values) {
   return result;
 }
 
-/// Returns the names of the values of the node's own graph that its bodies read.
+/// Returns the names of the values that the bodies of a node (such as the branches of an If) read from the graph that
+/// contains the node.
 std::vector<std::string> captures_of(const onnx::Node& node) {
   std::set<std::string> names;
   const auto add = [&](const std::vector<onnx::Value*>& read) {

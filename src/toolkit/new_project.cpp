@@ -383,8 +383,8 @@ std::string program_name() {
   return found && fs::equivalent(*found, program, ignored) ? "graft" : program.string();
 }
 
-/// Returns the Python that has NumPy and onnx: the interpreter of GRAFT_PYTHON, which the script of a wheel sets to its
-/// own, or `python3`.
+/// Returns the command for the Python that has NumPy and onnx. This is the interpreter in the environment variable
+/// GRAFT_PYTHON, which is set in a wheel, or "python3" if it is not set or if `python3` starts the same interpreter.
 std::string python_name() {
   const char* chosen = std::getenv("GRAFT_PYTHON");  // NOLINT(concurrency-mt-unsafe): the program has one thread here
   if (chosen == nullptr || *chosen == '\0') return "python3";

@@ -43,8 +43,8 @@ struct NodePort {
     return has_shared_type ? R"("T")"
                            : fmt::format("graft::DType::{}", dtype == DType::boolean ? "boolean" : to_string(dtype));
   }
-  /// Returns the C++ type of an element. Kernels compute 16-bit elements through `Element`, the type of the constraint
-  /// T.
+  /// Returns the C++ type of the tensor's elements in the generated kernels, such as "float". Tensors whose type the
+  /// constraint T selects have the type `Element`, a template parameter of the kernels.
   [[nodiscard]] std::string_view element() const {
     if (has_shared_type) return "Element";
     switch (dtype) {

@@ -51,9 +51,9 @@ struct OperatorNames {
 /// which its kernels call. Throws Error as operator_sources() does.
 [[nodiscard]] bool has_formula(const onnx::Node& node);
 
-/// Returns the definition, the kernels and the cases of an operator for a node. The types and shapes of the node's
-/// tensors have to be inferred. The operator returns an error that names the file in which to write the computation.
-/// Throws Error for a node that no definition describes: with an input left out, or with a tensor of a type that
+/// Returns the source files of an operator for a node: its definition, its kernels and its test cases. The types and
+/// shapes of the node's tensors have to be inferred. Until its author writes the computation, the operator returns an
+/// error that names the file for it. Throws Error for a node with an input left out, or with a tensor of a type that
 /// operators do not have.
 [[nodiscard]] std::vector<OperatorSource> operator_sources(const onnx::Node& node, const OperatorNames& names);
 

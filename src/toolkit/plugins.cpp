@@ -28,7 +28,7 @@ namespace {
 using report::PluginCheck;
 using report::PluginCreator;
 
-/// Returns the check of whether the creator creates a plugin, or null where it was not made.
+/// Returns the result of the check that the creator can create a plugin, or null if this check was not made.
 const PluginCheck* creation_of(const PluginCreator& creator) {
   const auto found = std::find_if(creator.checks.begin(), creator.checks.end(),
                                   [](const PluginCheck& check) { return check.check == "creation"; });

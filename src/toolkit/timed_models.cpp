@@ -21,8 +21,8 @@ bool is_plain_f32(const ops::TimedCase& timed) {
   return true;
 }
 
-/// Adds the node of a timed case and its function to an empty model. Returns false where standard operators cannot
-/// express the operator.
+/// Adds one node of the operator, with the inputs of the benchmark `timed`, and its ONNX function to an empty model.
+/// Returns false if standard operators cannot express the operator.
 bool make_model(const OperatorType& type, const ops::TimedCase& timed, graft::onnx::Model& model) {
   onnx::Graph& graph = model.graph();
   graph.opset_imports[""] = 18;

@@ -5,7 +5,8 @@
 
 namespace graft::toolkit {
 
-/// Writes `<index of the timed case>.onnx` for each case in f32 that standard operators can express.
+/// Writes a model for each benchmark of an operator (TimedCase) in f32 that standard operators can express. The name of
+/// its file is the index of the benchmark, such as "3.onnx".
 void write_timed_models(const std::filesystem::path& folder);
 
 }  // namespace graft::toolkit

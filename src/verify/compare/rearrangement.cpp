@@ -174,8 +174,8 @@ class Search {
 
   /// Returns the order of slices along an axis in which slice i of the candidate equals slice order[i] of the
   /// reference, or nothing if there is no such order. A slice that agrees at its own index stays there. Slices of fewer
-  /// than 16 elements are similar to many others, so they must agree within the rounding of the type; if `any` (the
-  /// elements have no known order at all), all slices must.
+  /// than 16 elements are similar to many others, so they must agree within the rounding of the type. If `any` is true
+  /// (the elements have no known order at all), this applies to all slices.
   [[nodiscard]] std::optional<Dims> order_of_slices(std::size_t axis, bool any) const {
     const Dims& dims = reference_.dims;
     const std::int64_t slices = dims[axis];
