@@ -23,7 +23,7 @@ struct ConvertOptions {
   std::vector<std::string> without;  ///< Passes to leave out.
   std::vector<std::string> guards;   ///< Guards to run in addition to the passes that always run.
   /// Why TensorRT cannot build a plugin in the body of an If, Loop or Scan, as a clause for reports; empty if it can.
-  /// The default is true for every release that was measured.
+  /// The default applies to every release of TensorRT that was tested.
   std::string refusal_of_plugins_in_bodies = "TensorRT builds no plugin in the body of an If, Loop or Scan";
   /// Whether TensorRT builds com.microsoft.MultiHeadAttention without masks and caches itself, so that such a node is
   /// kept. The default is true for TensorRT-RTX from 1.6 on.

@@ -111,8 +111,9 @@ class Rewriter {
   /// Starts a pass: the rewrites that follow are recorded under the name `pass`.
   void begin(std::string pass);
 
-  /// Proves the change on a copy of its region and then applies it. Returns false, leaves the model unchanged and lists
-  /// the change as rejected in the report if the change is disproved or cannot be proven.
+  /// Proves the change by running a copy of the replaced nodes with and without it, and then applies it to the model.
+  /// If the change is disproved or cannot be proven, returns false, leaves the model unchanged and lists the change as
+  /// rejected in the report.
   bool apply(const Proposal& proposal);
 
   /// The things that a rewrite replaces, for its entry in the report: nodes, and in `others` a description of things

@@ -175,7 +175,7 @@ struct MovedElements {
   std::vector<float> numbers;  ///< The elements of y in the first run, which holds the constants.
 };
 
-/// Returns the nodes from x to y of the movement as a separate model, in f32.
+/// Returns the nodes of the movement, from x to y, as a separate model that computes in f32.
 onnx::Model region_of(const onnx::Model& model, const Movement& movement) {
   onnx::Model region = extract(model, {movement.x}, {movement.y});
   use_f32(region, *movement.x->type);

@@ -137,8 +137,8 @@ class Site {
   /// another graph.
   [[nodiscard]] onnx::Node* producer(std::size_t input) const;
   [[nodiscard]] ShapesOnDemand& shapes() { return shapes_; }
-  /// Returns the size of one axis of an input, which may be negative to count from the end, or nothing if the size is
-  /// not known.
+  /// Returns the size of an axis of an input, or nothing if the size is not known. A negative `axis` counts from the
+  /// end.
   [[nodiscard]] std::optional<std::int64_t> size(std::size_t input, std::int64_t axis) const;
   /// Returns the sizes of the input's axes from axis `first` on, or nothing if one of these sizes or the rank is not
   /// known.
@@ -204,7 +204,8 @@ struct Lowering {
 /// Returns all lowerings, the most common operators first. An operator may have several lowerings; the first one that
 /// returns a replacement is used.
 [[nodiscard]] std::span<const Lowering> lowerings();
-/// Returns the first lowering for the operator of a node, whatever its form, or null if none exists.
+/// Returns the first lowering for the operator of a node, even if TensorRT accepts this node, or null if the operator
+/// has no lowering.
 [[nodiscard]] const Lowering* find_lowering(const onnx::Node& node);
 /// Returns whether a lowering may replace a node: it is for the node's operator, and its Lowering::is_refused is null
 /// or returns true for the node.

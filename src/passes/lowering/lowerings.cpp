@@ -541,7 +541,8 @@ std::optional<Replacement> write_replacement(Rewriter& rewriter, const Lowering&
   return replacement;
 }
 
-/// Returns whether a lowering applies to a node: it has the operator and the refused form.
+/// Returns whether a lowering applies to a node: it is for the node's operator, and Lowering::is_refused is null or
+/// returns true for the node.
 bool is_for(const Lowering& lowering, const onnx::Node& node) {
   return lowering.is_for(node) && (lowering.is_refused == nullptr || lowering.is_refused(node));
 }

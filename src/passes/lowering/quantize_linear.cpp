@@ -368,8 +368,8 @@ onnx::Node* movement_before(const onnx::Node& node) {
   return producer != nullptr && !moved_inputs(*producer).empty() ? producer : nullptr;
 }
 
-/// Returns another node in the same graph that reads `x` and has the operator, further inputs and types of `node`, or
-/// null if none exists.
+/// Returns another node of the same graph that reads `x` and otherwise equals `node` (the same operator, further inputs
+/// and types), or null if none exists.
 onnx::Node* find_same(const onnx::Node& node, const onnx::Value& x) {
   for (const onnx::Use& use : x.uses) {
     onnx::Node& other = *use.node;
@@ -384,8 +384,8 @@ onnx::Node* find_same(const onnx::Node& node, const onnx::Value& x) {
   return nullptr;
 }
 
-/// Moves a node before the node that computes its input and only moves elements (movement_before): applies it to each
-/// moved input of that node instead of its result. The name of the output stays the same.
+/// Exchanges a node with the node before it, which only moves elements (movement_before). The node is then applied to
+/// each moved input of that node instead of to its result. The name of the output stays the same.
 void move_before(onnx::Node& node) {
   onnx::Graph& graph = *node.graph;
   onnx::Node& movement = *node.input(0)->producer;

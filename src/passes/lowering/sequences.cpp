@@ -50,8 +50,8 @@ Replacement replacement_for(Site& site, onnx::Node* maker) {
   return result;
 }
 
-/// Throws Error because `position` lies outside a sequence of `length` tensors. If the node is in a body, which may
-/// never run, stores the reason instead and returns std::nullopt.
+/// Reports that `position` lies outside a sequence of `length` tensors: throws Error or, if the node is in a body,
+/// which may never run, stores the reason with site.no() and returns std::nullopt.
 std::nullopt_t outside(Site& site, const onnx::Node& node, std::int64_t position, std::size_t length) {
   std::string what = fmt::format("position {} is outside its sequence, which has {} {}", position, length,
                                  length == 1 ? "tensor" : "tensors");

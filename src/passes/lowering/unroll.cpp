@@ -94,8 +94,8 @@ struct Scanned {
   bool backwards = false;  ///< Whether the result of the last iteration comes first.
 };
 
-/// Returns whether the stacked outputs can be computed, which fails only if there are no iterations and the sizes of
-/// the results are not known. If they cannot be computed, stores the reason with site.no().
+/// Returns whether the outputs that stack the results of all iterations can be computed. They cannot if there are no
+/// iterations and the sizes of the results are not known; the reason is then stored with site.no().
 bool can_join(Site& site, const onnx::Graph& body, const std::vector<Scanned>& scanned, std::int64_t iterations) {
   for (const Scanned& each : scanned) {
     if (iterations != 0 || empty_result(*body.outputs()[each.index], each.axis)) continue;

@@ -293,7 +293,8 @@ class Worker {
     });
   }
 
-  /// Adds the counts since the previous call to the histograms in `all`, and resets the worker's own counts.
+  /// Adds the values counted since the previous call to the histograms in `all`, and empties the worker's own
+  /// histograms.
   void move_counts_to(Histograms& all) {
     for (auto& [name, histogram] : counted_) all.find(name)->second.add(std::exchange(histogram, Histogram()));
   }
@@ -371,8 +372,8 @@ void count_samples(const runtime::Engine& engine, const onnx::Model& model, cons
   }
 }
 
-/// Adds the counts of other processes, which `next` returns as results of calibrate_part(), to `calibration` until
-/// `next` returns nothing. `report` is called with the number of samples counted so far. Throws Error if a result is
+/// Adds the histograms of other processes to `calibration`. `next` returns the results of calibrate_part() one after
+/// the other, then nothing. `report` is called with the number of samples counted so far. Throws Error if a result is
 /// damaged or belongs to another calibration, or if the results do not contain each sample of `range` once.
 void add_parts(const NextPart& next, SampleRange range, const Identity& identity, Calibration& calibration,
                const std::function<void(std::int64_t done)>& report) {

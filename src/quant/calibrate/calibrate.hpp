@@ -43,8 +43,9 @@ struct Calibration {
                                     const std::vector<std::string>& tensors, const CalibrationData& data,
                                     const CalibrateOptions& options = {});
 
-/// Runs a range of the samples and returns the counts as bytes, for CalibrateOptions::parts in another process. The sum
-/// of all parts equals the result of calibrate(), however the samples are divided. The options' state file is not used.
+/// Runs a range of the samples and returns their histograms as bytes, for CalibrateOptions::parts in another process.
+/// The sum of the histograms of all ranges equals the result of calibrate(), however the samples are divided. The
+/// options' state file is not used.
 [[nodiscard]] std::string calibrate_part(const runtime::Engine& engine, const onnx::Model& model,
                                          const std::vector<std::string>& tensors, const CalibrationData& data,
                                          SampleRange range, const CalibrateOptions& options = {});

@@ -248,10 +248,11 @@ class Comparison {
     result_.mismatched = std::max(result_.mismatched, differing_);
   }
 
-  /// Judges integers that are identifiers, such as indices and classes, by three limits: at most NoiseFloor::factor
-  /// times as many elements may differ as between the reference and one noisy run; of the elements that no noisy run
-  /// changed, hardly any may differ; and few elements may have a value that no noisy run returned. The last limit
-  /// detects, for example, that the third-best index is returned where the two best are tied.
+  /// Judges integers that are identifiers, such as indices and classes, by three limits:
+  /// - At most NoiseFloor::factor times as many elements may differ as between the reference and one noisy run.
+  /// - Of the elements that no noisy run changed, hardly any may differ.
+  /// - Few elements may have a value that no noisy run returned. This detects, for example, that the third-best index
+  ///   is returned where the two best are tied.
   void judge_others() {
     constexpr std::int64_t share = 4;
     const std::int64_t most = floor_->most_others();

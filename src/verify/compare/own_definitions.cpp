@@ -68,7 +68,8 @@ std::vector<const onnx::Node*> chosen_nodes(const onnx::Model& model, const std:
   return nodes;
 }
 
-/// Returns the tensors that a node reads and that a run computes, without duplicates.
+/// Returns the names of the inputs of a node that other nodes compute and that are not in `inputs`, so that the model
+/// must be run to get their values.
 std::set<std::string> computed_inputs(const onnx::Node& node, const runtime::TensorMap& inputs) {
   std::set<std::string> names;
   for (const onnx::Value* value : node.inputs) {

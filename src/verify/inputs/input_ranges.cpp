@@ -136,7 +136,7 @@ std::optional<InputRange> range_before(const onnx::Value& input, const onnx::Nod
   return std::nullopt;
 }
 
-/// Returns the size of an axis, which may be negative to count from the end, or nothing if it is dynamic or unknown.
+/// Returns the size of an axis, or nothing if it is dynamic or unknown. A negative `axis` counts from the end.
 std::optional<std::int64_t> size_of_axis(const onnx::Value& value, std::int64_t axis) {
   const std::size_t rank = value.initializer ? value.initializer->dims.size() : value.shape ? value.shape->size() : 0;
   const auto place = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);

@@ -322,8 +322,8 @@ class UnreachedSearch {
     }
   }
 
-  /// Reports the branches and bodies in `group` that no run executed, unless they lie inside one in `skipped`. Adds all
-  /// of them that no run executed to `skipped`. `counting` is the model with the counters.
+  /// Adds the branches and bodies in `group` that no run executed to `skipped`. Reports those of them that do not lie
+  /// inside another one in `skipped`. `counting` is the model with the counters.
   void report_bodies(const ModelThatRan& ran, const onnx::Model& counting, const std::vector<const CountedBody*>& group,
                      const char* owner, std::set<const onnx::Graph*>& skipped) {
     std::vector<double> executions;

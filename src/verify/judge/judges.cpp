@@ -310,7 +310,8 @@ std::uint64_t fingerprint(const onnx::Model& model) {
 }
 
 /// A compiled model that reports which engine runs it (HasAnswer). If this engine throws runtime::EngineLimit, because
-/// it contradicts itself or cannot compute the inputs, another engine compiles the model, runs it and all later runs.
+/// it contradicts itself or cannot compute the inputs, another engine compiles the model and makes this run and all
+/// later runs.
 class AnsweringModel final : public runtime::CompiledModel, public runtime::KeepsOutputs, public runtime::HasAnswer {
  public:
   struct Replacement {

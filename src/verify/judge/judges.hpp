@@ -55,8 +55,9 @@ class Judges : public runtime::Engine {
   [[nodiscard]] virtual std::string left_out(const onnx::Model& model) const = 0;
 };
 
-/// Returns an engine that combines `first` and `second`, which must outlive it, as must `options.faults`. Its checked()
-/// uses Asked::always; it is null with Asked::never. Its unchecked() compares no runs, and has no checked() of its own.
+/// Returns an engine that combines `first` and `second`. Both, and `options.faults`, must outlive the result. The
+/// checked() of the result compares with Asked::always; it is null if the options have Asked::never. The unchecked() of
+/// the result compares no runs, and has no checked() of its own.
 [[nodiscard]] std::unique_ptr<Judges> make_judges(const runtime::Engine& first, const runtime::Engine& second,
                                                   const JudgesOptions& options);
 

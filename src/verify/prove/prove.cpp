@@ -252,7 +252,7 @@ void add_numbers(const onnx::Model& model, std::set<std::int64_t>& numbers) {
   });
 }
 
-/// Returns whether with_open_sizes() made an input dynamic that is so large that each run takes long.
+/// Returns whether an input that with_open_sizes() made dynamic is so large that each run takes long.
 bool opens_large_input(const onnx::Model& before, const onnx::Model& opened) {
   const auto& inputs = before.graph().inputs();
   return std::any_of(inputs.begin(), inputs.end(), [&](const onnx::Value* input) {
