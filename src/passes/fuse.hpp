@@ -42,9 +42,10 @@ void fuse(Rewriter& rewriter, onnx::Graph& graph, const onnx::Pattern& pattern, 
                              std::size_t inputs = 1);
 
 /// Returns the nodes that compute y from `inputs` and constants, in topological order. Returns nothing, and sets
-/// `why_not` to a reason for the user, if y depends on any other value, or if another node reads a result of these
-/// nodes other than y. Other nodes may read integers (numbers computed from shapes) and the results of nodes for which
-/// `may_stay` returns true; such nodes stay in the graph. If `may_stay` is null, there are no such nodes.
+/// `why_not` to a reason for the user, if y depends on any other value, or if a node that is not returned reads a
+/// result of these nodes other than y. Two kinds of results may be read by other nodes, and their nodes then stay in
+/// the graph: integers (numbers computed from shapes), and results of nodes for which `may_stay` returns true. If
+/// `may_stay` is null, it counts as false for all nodes.
 [[nodiscard]] std::optional<std::vector<onnx::Node*>> nodes_between(const std::vector<const onnx::Value*>& inputs,
                                                                     const onnx::Value& y, std::string& why_not,
                                                                     bool (*may_stay)(const onnx::Node&) = nullptr);

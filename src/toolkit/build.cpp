@@ -154,8 +154,8 @@ void check_model(const onnx::Model& model, const BuildOptions& options, const st
   check_types(model, trials, [&options] { return options.watch.cancel.is_cancelled(); });
 }
 
-/// Returns whether a function in the file contains a node that may become a plugin, other than the ONNX functions of
-/// Graft's own operators. Such a function has to be inlined, so that the node becomes a node of the graph.
+/// Returns whether a function in the file, other than the ONNX functions of Graft's own operators, contains a node that
+/// may become a plugin. Such a function has to be inlined, so that the node becomes a node of the graph.
 bool has_operators_in_functions(const onnx::Model& model) {
   return std::any_of(model.functions.begin(), model.functions.end(), [](const auto& entry) {
     bool found = false;

@@ -46,8 +46,8 @@ struct Inspection {
 /// `on_end`, if it is set, is called after each trial.
 [[nodiscard]] inspect::TrialCallbacks trial_callbacks(Work& work, TrialCallback on_end = {});
 
-/// Returns the default GPUs of TensorRT-RTX for which Graft's plugin library has code. Returns an empty list if it has
-/// code for all default GPUs. For InspectReport::targets_of_plugins.
+/// Returns the default GPUs of TensorRT-RTX for which Graft's plugin library has code, as
+/// InspectReport::targets_of_plugins lists them. Returns an empty list if the library has code for all default GPUs.
 [[nodiscard]] std::vector<std::string> targets_of_plugins();
 
 /// Returns the targets for which Graft's plugin library has no code, and adds a warning about them to `warnings`.

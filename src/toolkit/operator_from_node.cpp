@@ -123,8 +123,8 @@ std::vector<std::string> axis_words(int rank) {
 }
 
 /// Returns the shape of `value` for the documentation: "N,C,H,W", or "any" for an unknown rank. If the tensor has fewer
-/// axes than `first`, the first input, and the sizes of its last axes, it gets the names of these axes: "C" for one
-/// number per channel of "N,C".
+/// axes than the first input, `first`, and its sizes equal those of the last axes of `first`, it gets the names of
+/// these axes: "C" for one number per channel of "N,C".
 std::string shape_words(const onnx::Value& value, const onnx::Value& first) {
   const std::optional<int> rank = rank_of(value);
   if (!rank) return "any";

@@ -32,7 +32,7 @@ bool is_flattened(const onnx::Value& value) {
 }
 
 /// Returns whether pooling windows with this kernel and stride divide an axis of `size` elements into `count` windows.
-/// Exporters write an adaptive pool, whose number of windows is fixed, as such a pool. Kernels of 2 and 3 are excluded,
+/// Exporters write an adaptive pool (one with a fixed number of windows) in this way. Kernels of 2 and 3 are excluded,
 /// because they are usual pooling windows at any size.
 bool divides(std::int64_t size, std::int64_t count, std::int64_t kernel, std::int64_t stride) {
   const std::int64_t ceiling = (size + count - 1) / count;

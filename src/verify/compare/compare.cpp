@@ -340,8 +340,8 @@ Difference other_dims(const onnx::TensorData& reference, const onnx::TensorData&
   return result;
 }
 
-/// Returns whether a size is plausible beside the sizes that `draws` records for the noisy runs: it lies in their
-/// range, widened at both ends by the width of the range.
+/// Returns whether a size is plausible given the sizes that `draws` records for the noisy runs: it lies in their range,
+/// widened at both ends by the width of the range.
 bool is_near(std::int64_t size, const SelectionDifference& draws) {
   const std::int64_t spread = draws.highest - draws.lowest;
   return size >= draws.lowest - spread && size <= draws.highest + spread;
