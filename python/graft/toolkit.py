@@ -507,6 +507,7 @@ def auto(
     precision: Precision | None = None,
     data: Path | Sequence[Path] | Mapping[str, ArrayLike] | NDArray[np.generic] | None = None,
     recipe: Path | None = None,
+    labels: Path | None = None,
     samples: int = 0,
     keep: str | Sequence[str] = (),
     limit_db: float | None = None,
@@ -535,6 +536,7 @@ def auto(
     precision, samples, keep, limit_db: see graft.quantize; None: the network keeps its types.
     data, recipe: inputs for the comparison and the calibration in the forms of graft.verify, except iterables. The
         comparison reads at most 64 files of a folder. None: synthetic inputs, which int8 and f8 do not accept.
+    labels: the classes of the images of a folder, for the accuracy of a classifier, see graft.verify.
     shapes, targets, plugins, plugin_libraries, tensorrt: see graft.build. Without targets: the GPU of this machine, or
         all that TensorRT-RTX builds for without a target; result.why_targets has the reason.
     folder: the folder for converted.onnx, quantized.onnx, data.npz, report.html and report.json. None: "digits.graft"
@@ -565,6 +567,7 @@ def auto(
             data=tensors,
             data_files=files,
             recipe=_path(recipe),
+            labels=_path(labels),
             samples=samples,
             keep=_listed(keep),
             limit_db=limit_db,

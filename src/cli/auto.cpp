@@ -72,6 +72,9 @@ toolkit::AutoOptions options_of(const AutoArguments& arguments) {
     options.quantize = arguments.quantize;
     options.quantize->precision = report::find_precision(arguments.precision).value();
     options.quantize->engine = options.convert.engine;
+    if (report::has_8_bits(options.quantize->precision)) {
+      options.quantize->int8.judge_outputs = options.verify.judge_outputs;
+    }
   }
   return options;
 }
@@ -232,6 +235,7 @@ void add_auto(Program& program) {
   add_data(*command, data_option, options.data_files,
            "inputs for the comparison and the calibration (default: synthetic inputs, except for int8 and f8, which "
            "need data)");
+  add_labels(*command, options.data_files, options.verify.judge_outputs);
   command
       ->add_option("--shapes", arguments->shapes,
                    "minimum, optimum and maximum shape of a dynamic input, NAME=MIN..OPT..MAX; repeatable")

@@ -75,9 +75,19 @@ std::string shape_text(ElementType type, const std::vector<std::int64_t>& dims) 
   return fmt::format("{}[{}]", to_string(type), fmt::join(dims, ", "));
 }
 
+/// Returns the line of a recipe that gives an image, [1, channels, height, width], the size of the input; an empty
+/// string if another size of the image does not fit either, or if the input has no fixed height and width.
+std::string size_in_recipe(const Input& input, const std::vector<std::int64_t>& dims) {
+  const auto& shape = input.port.shape;
+  if (!shape || shape->size() != 4 || dims.size() != 4) return "";
+  const auto is_fixed = [&](std::size_t axis) { return (*shape)[axis].is_constant(); };
+  if (!is_fixed(2) || !is_fixed(3) || (is_fixed(1) && (*shape)[1].value() != dims[1])) return "";
+  return fmt::format("resize: [{}, {}]", (*shape)[2].value(), (*shape)[3].value());
+}
+
 /// Returns the line that ends the message about an array that does not fit the input. It says how to convert or
 /// transpose the array in NumPy; an empty string if there is no such advice.
-std::string next_step(const Input& input, ElementType type, const std::vector<std::int64_t>& dims) {
+std::string next_step(const Input& input, ElementType type, const std::vector<std::int64_t>& dims, bool is_image) {
   if (input.port.type && *input.port.type != type && !is_convertible(type, *input.port.type)) {
     const std::string name = numpy_name(*input.port.type);
     if (is_integer(type) && is_common_float(*input.port.type)) {
@@ -97,7 +107,9 @@ std::string next_step(const Input& input, ElementType type, const std::vector<st
     return fmt::format("\nIts channels are on another axis. Transpose the array in NumPy: x.transpose({})",
                        fmt::join(axes, ", "));
   }
-  return "\nThe first axis counts samples, and all other sizes must be those of the input";
+  const std::string rule = "\nThe first axis counts samples, and all other sizes must be those of the input";
+  const std::string size = is_image ? size_in_recipe(input, dims) : "";
+  return size.empty() ? rule : fmt::format("{}: the recipe for images needs the line {}", rule, size);
 }
 
 /// Converts f64 to f32 without a copy in double.
@@ -277,14 +289,14 @@ std::optional<Fit> fit(const Input& input, ElementType type, const std::vector<s
 }
 
 Fit fit_or_fail(const Input& input, ElementType type, const std::vector<std::int64_t>& dims, bool is_comparison,
-                const std::string& place) {
+                const std::string& place, bool is_image) {
   if (const std::optional<Fit> found = fit(input, type, dims, is_comparison)) return *found;
   const bool fits_type = !input.port.type || *input.port.type == type || is_convertible(type, *input.port.type);
   if (is_comparison && fits_type) {  // the comparison names the shapes of both models
     return {.converted_from = input.port.type && *input.port.type != type ? std::optional(type) : std::nullopt};
   }
   throw Error(fmt::format("{}: input '{}': the tensor is {}; it must be {}{}", place, input.name(),
-                          shape_text(type, dims), type_and_shape(input.port), next_step(input, type, dims)));
+                          shape_text(type, dims), type_and_shape(input.port), next_step(input, type, dims, is_image)));
 }
 
 std::string describe(const Fit& fit, const Input& input, const std::vector<std::int64_t>& dims,

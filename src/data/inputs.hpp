@@ -78,9 +78,10 @@ struct Fit {
 
 /// Returns the result of fit(). Throws Error for an array that does not fit, with the type and shape of the input and
 /// the next step; `place` names the array in the message. With `is_comparison`, does not throw if only the sizes do not
-/// fit, because the comparison reports them with the shapes of both models.
+/// fit, because the comparison reports them with the shapes of both models. With `is_image`, the array is an image, and
+/// the next step for a wrong height or width is a line of the recipe.
 [[nodiscard]] Fit fit_or_fail(const Input& input, onnx::ElementType type, const std::vector<std::int64_t>& dims,
-                              bool is_comparison, const std::string& place);
+                              bool is_comparison, const std::string& place, bool is_image = false);
 
 /// Returns a sentence about the conversion of an array of shape `dims`, or an empty string if it is used as it is.
 /// `place`, the file or argument with the array, begins the sentence.

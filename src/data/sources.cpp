@@ -266,7 +266,7 @@ class Opener {
             .read = [file, place, input, is_comparison, recipe = recipe_, kept = kept_] {
               return kept->get(place, [&] {
                 return load_image(file, *recipe, [&](const onnx::TensorData& empty) {
-                  (void)fit_or_fail(input, empty.type, empty.dims, is_comparison, place);
+                  (void)fit_or_fail(input, empty.type, empty.dims, is_comparison, place, true);
                 });
               });
             }};

@@ -37,8 +37,9 @@ AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::p
                     const std::vector<std::string>& outputs, const std::filesystem::path& rules,
                     const std::optional<std::string>& precision, const ArraysIn& data,
                     const std::vector<std::string>& data_files, const std::filesystem::path& recipe,
-                    std::int64_t samples, const std::vector<std::string>& keep, std::optional<double> limit_db,
-                    const PyShapeRanges& shapes, const std::vector<std::string>& targets, bool plugins,
+                    const std::string& labels, std::int64_t samples, const std::vector<std::string>& keep,
+                    std::optional<double> limit_db, const PyShapeRanges& shapes,
+                    const std::vector<std::string>& targets, bool plugins,
                     const std::vector<std::filesystem::path>& plugin_libraries, const std::string& tensorrt,
                     const std::filesystem::path& folder, const std::string& cpu_engine, const nb::object& progress,
                     const std::optional<toolkit::CancelToken>& cancel) {
@@ -64,7 +65,7 @@ AutoReport run_auto(const std::filesystem::path& model, const std::filesystem::p
   options.build.plugin_libraries = plugin_libraries;
   options.build.tensorrt = tensorrt;
   options.data = copies_of(data);
-  options.data_files = {.sources = data_files, .recipe = recipe};
+  options.data_files = {.sources = data_files, .recipe = recipe, .labels = labels};
   options.folder = folder;
   return run_watched(progress, cancel, [&](const toolkit::Watch& watch, Caller& /*caller*/) {
     options.watch = watch;
@@ -96,7 +97,7 @@ void add_auto(nb::module_& module) {
   add_texts(result, describe);
   add_page(result);
   module.def("auto", run_auto, "model"_a, "engine"_a, nb::kw_only(), "weights"_a, "input_shapes"_a, "outputs"_a,
-             "rules"_a, "precision"_a.none(), "data"_a, "data_files"_a, "recipe"_a, "samples"_a, "keep"_a,
+             "rules"_a, "precision"_a.none(), "data"_a, "data_files"_a, "recipe"_a, "labels"_a, "samples"_a, "keep"_a,
              "limit_db"_a.none(), "shapes"_a, "targets"_a, "plugins"_a, "plugin_libraries"_a, "tensorrt"_a, "folder"_a,
              "cpu_engine"_a, "progress"_a.none(), "cancel"_a.none());
 }

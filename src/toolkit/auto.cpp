@@ -483,6 +483,7 @@ class AutoRun {
   [[nodiscard]] QuantizeOptions quantize_options() const {
     QuantizeOptions options = *options_.quantize;
     options.data_files = data_;
+    if (!report::has_8_bits(options.precision)) options.data_files.labels.clear();  // Only `verify` reads them then.
     options.output = report_.folder / quantized_name;
     options.watch = watch_of(quantize_step);
     return options;

@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 import pytest
-from conftest import DIGITS, DIGITS_DATA
+from conftest import DIGITS, DIGITS_DATA, DIGITS_SHAPES, needs_plugin_library
 from onnx import TensorProto, helper
 from onnx_models import constant, node, save, session_of
 
@@ -199,6 +199,20 @@ def png(pixels):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
+def test_an_image_of_another_size_names_the_line_of_the_recipe(graft, tmp_path):
+    (tmp_path / "image.png").write_bytes(png(np.zeros((28, 28))))
+    recipe = tmp_path / "images.yaml"
+    recipe.write_text("channels: gray\nscale: 1/255\n")
+    model = save(tmp_path / "m.onnx", [node("Identity", "x", "y")], [("x", ["n", 1, 8, 6])], [("y", ["n", 1, 8, 6])])
+    options = ("--input", tmp_path / "image.png", "--recipe", recipe, "-o", tmp_path / "y.npz")
+    said = " ".join(graft("run", model, *options, code=2).err.split())
+    assert "the tensor is f32[1, 1, 28, 28]; it must be f32[n, 1, 8, 6]" in said
+    line = "resize: [8, 6]"
+    assert f"the recipe for images needs the line {line}" in said
+    recipe.write_text(recipe.read_text() + line + "\n")
+    graft("run", model, *options, code=0)
+
+
 def test_a_recipe_without_a_scale_is_noted_with_the_range_of_the_values(graft, tmp_path):
     pixels = np.arange(0, 256, 4).reshape(8, 8)
     (tmp_path / "image.png").write_bytes(png(pixels))
@@ -240,17 +254,23 @@ def check_accuracy(graft, data, folder, int8, images, order):
     assert "no line has the class of" in " ".join(graft(*command, code=2).err.split())
 
 
-def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_path):
-    """The commands of docs/guide/data.md, on images in folders for their classes."""
+def write_images(folder):
+    """Writes IMAGES as PNG files into folders for the classes 0, 1 and 2, and the recipe that undoes their scale."""
     scale = 255 / float(IMAGES.max())
     pixels = np.rint(IMAGES[:, 0] * scale).astype(np.uint8)
     for i, image in enumerate(pixels):
-        file = tmp_path / "images" / str(i % 3) / f"{i:02}.png"
+        file = folder / "images" / str(i % 3) / f"{i:02}.png"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(png(image))
-    order = sorted(range(len(pixels)), key=lambda i: (str(i % 3), i))
-    recipe = tmp_path / "images.yaml"
+    recipe = folder / "images.yaml"
     recipe.write_text(f"channels: gray\nscale: {1 / scale!r}\n")
+    return pixels, scale, recipe
+
+
+def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_path):
+    """The commands of docs/guide/data.md, on images in folders for their classes."""
+    pixels, scale, recipe = write_images(tmp_path)
+    order = sorted(range(len(pixels)), key=lambda i: (str(i % 3), i))
     data = ["--data", tmp_path / "images", "--recipe", recipe]
     int8 = tmp_path / "int8.onnx"
     answer = graft("quantize", DIGITS, "-o", int8, "--precision", "int8", *data, "--samples", "20", "--json", code=0)
@@ -263,6 +283,26 @@ def test_a_classifier_becomes_int8_from_a_folder_of_images(graft, logits, tmp_pa
     check_accuracy(graft, data, tmp_path, int8, images, order)
     refused = graft("verify", DIGITS, DIGITS, "--data", tmp_path / "images", code=2)
     assert "no recipe describes how the images are prepared" in " ".join(refused.err.split())
+
+
+@needs_plugin_library
+def test_auto_measures_the_accuracy(graft, tmp_path):
+    """The labels are the names of the folders, which are not the digits in the images."""
+    pixels, scale, recipe = write_images(tmp_path)
+    scores = session_of(DIGITS).run(["logits"], {"image": (pixels[:, np.newaxis] / scale).astype(np.float32)})[0]
+    correct = np.count_nonzero(scores.argmax(axis=1) == np.arange(len(pixels)) % 3)
+    data = ("--data", tmp_path / "images", "--recipe", recipe, "--labels", "folders")
+    command = ("auto", DIGITS, "-o", tmp_path / "e.engine", *data, "--shapes", DIGITS_SHAPES, "--target", "sm120")
+    for precision in ("int8", "f16"):
+        answer = graft(*command, "--precision", precision, "--json", code=0)
+        accuracy = answer.json["verify"]["accuracy"]
+        assert (accuracy["reference_correct"], accuracy["candidate_correct"]) == (correct, correct)
+        if precision == "int8":
+            assert answer.json["quantize"]["metric_f32"] == pytest.approx(100 * correct / len(pixels))
+    told = " ".join(graft(*command, "--precision", "int8", code=0).out.split())
+    percent = f"{100 * correct / len(pixels):.1f} %"
+    assert f"accuracy of 'logits': {percent} in the reference, {percent} in the candidate" in told
+    assert f"accuracy of logits: {percent} in f32" in told
 
 
 # ---- Faults

@@ -40,6 +40,7 @@ std::string verify_found(const report::VerifyReport& report, bool is_good) {
       fmt::format("{}: {} on {}, computed by {}", models_verdict_text(report), count_text(report.runs, "run"),
                   report.has_data ? "the given data" : "synthetic inputs", report.ran_in);
   for (const std::string& line : definition_lines(report)) text += "\n" + line;
+  if (report.accuracy && report.accuracy->samples != 0) text += "\n" + accuracy_text(*report.accuracy);
   return text;
 }
 
@@ -53,6 +54,11 @@ std::string quantize_found(const report::QuantizeReport& report) {
   }
   if (report.outputs.size() > most_outputs) {
     text += fmt::format("\n{} more outputs are in the report", report.outputs.size() - most_outputs);
+  }
+  if (report.is_metric_accuracy && report.metric_f32 && report.metric_int8) {
+    text += fmt::format("\n{}: {:.1f} % in f32, {:.1f} % in {}, of {}", metric_name(report), *report.metric_f32,
+                        *report.metric_int8, to_string(report.precision),
+                        count_text(static_cast<std::size_t>(report.judged), "sample"));
   }
   return text;
 }

@@ -25,17 +25,6 @@ std::string difference_of_worst_run(const report::ComparedOutput& output, bool n
                      worst.snr_db ? fmt::format("SNR {:.1f} dB", *worst.snr_db) : "no difference", worst.max_absolute);
 }
 
-/// Returns for example "accuracy of 'logits': 97.0 % in the reference, 96.5 % in the candidate, of 200 samples".
-std::string accuracy_text(const report::LabelAccuracy& accuracy) {
-  constexpr double whole = 100;
-  const auto percent = [&](std::int64_t correct) {
-    return whole * static_cast<double>(correct) / static_cast<double>(accuracy.samples);
-  };
-  return fmt::format("accuracy of '{}': {:.1f} % in the reference, {:.1f} % in the candidate, of {}", accuracy.output,
-                     percent(accuracy.reference_correct), percent(accuracy.candidate_correct),
-                     count_text(static_cast<std::size_t>(accuracy.samples), "sample"));
-}
-
 void add_rows(Table& table, const report::ComparedOutput& output, std::size_t runs, bool verbose) {
   const std::string name = output.reference.name == output.candidate.name
                                ? output.reference.name
@@ -85,6 +74,16 @@ std::string condition_of_same(const report::ComparedModels& models) {
 }
 
 }  // namespace
+
+std::string accuracy_text(const report::LabelAccuracy& accuracy) {
+  constexpr double whole = 100;
+  const auto percent = [&](std::int64_t correct) {
+    return whole * static_cast<double>(correct) / static_cast<double>(accuracy.samples);
+  };
+  return fmt::format("accuracy of '{}': {:.1f} % in the reference, {:.1f} % in the candidate, of {}", accuracy.output,
+                     percent(accuracy.reference_correct), percent(accuracy.candidate_correct),
+                     count_text(static_cast<std::size_t>(accuracy.samples), "sample"));
+}
 
 Cell verdict_cell(report::Verdict verdict) {
   const Color color = verdict == report::Verdict::same        ? Color::good
