@@ -631,6 +631,19 @@ def cumulative_product(rng):
     return sample("CumProd", [(kind, x), constant(axis)], [TYPES[x.dtype]], limit=limit, opset=26, **attributes)
 
 
+def unique(rng):
+    dtype = pick(rng, np.float32, np.int64)
+    shape = [int(n) for n in rng.integers(1, 5, int(rng.integers(1, 4)))]
+    attributes = {"sorted": int(rng.integers(2))}
+    if rng.integers(2):
+        attributes["axis"] = int(rng.integers(-len(shape), len(shape)))
+        shape[attributes["axis"]] = int(rng.integers(1, 20))
+    x = rng.integers(-2, pick(rng, 0, 3), shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x = np.where(x == 2, np.inf, x / 2).astype(dtype)
+    return sample("Unique", [x], [TYPES[x.dtype], INT64, INT64, INT64], **attributes)
+
+
 def recurrent_layout(rng):
     op = pick(rng, "LSTM", "GRU", "RNN")
     direction = pick(rng, "forward", "reverse", "bidirectional")
@@ -752,9 +765,9 @@ LOWERED = {f.__name__: f for f in (
     attention_with_scores, linear_attention, flex_attention, layer_normalization, scatter_nd, scatter_elements,
     scatter_nd_of_an_input, scatter_to_one_place, scatter_elements_of_an_input, scatter_more_than_fit, matmul_integer,
     conv_integer, qlinear_conv, qlinear_matmul, dynamic_quantize, affine_grid, center_crop_pad, determinant, compress,
-    non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, signed_shift, cumulative_product, recurrent_layout,
-    boolean_blocks, coupled_gates, einsum_capitals, vector_times_matrices, softmax_loss, likelihood_loss,
-    tensor_scatter, resize_with_one_scale,
+    unique, non_zero, mel_weight_matrix, bitwise, bitwise_not, bit_shift, signed_shift, cumulative_product,
+    recurrent_layout, boolean_blocks, coupled_gates, einsum_capitals, vector_times_matrices, softmax_loss,
+    likelihood_loss, tensor_scatter, resize_with_one_scale,
 )}  # fmt: skip
 
 
@@ -1025,6 +1038,8 @@ def near_misses():
             sample("Compress", [unsigned, np.array([True, False, True])], [UINT8], axis=0),
             "not a constant",
         ),
+        "unique_of_an_open_size": (sample("Unique", [("open", real(rng, 4))], [FLOAT]), "dynamic"),
+        "unique_of_very_many": (sample("Unique", [real(rng, 5000)], [FLOAT]), "more than 16777216 comparisons"),
         "bits_of_64": (sample("BitwiseNot", [np.arange(3)], [INT64]), "i64"),
         "mod_of_integers": (sample("Mod", [np.arange(6, dtype=np.int32), constant([4], np.int32)], [INT32]), ""),
         "fmod_of_halves": (sample("Mod", [half, constant([3], np.float16)], [FLOAT16], fmod=1), ""),

@@ -319,6 +319,7 @@ void check_table(const std::vector<std::int64_t>& sizes);
 [[nodiscard]] std::optional<Replacement> lower_bit_shift(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_bitwise_not(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_bitwise(Site& site);
+[[nodiscard]] std::optional<Replacement> lower_unique(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_non_zero(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_compress(Site& site);
 [[nodiscard]] std::optional<Replacement> lower_mel_weight_matrix(Site& site);

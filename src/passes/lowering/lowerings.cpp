@@ -220,6 +220,8 @@ constexpr std::array all_lowerings = {
     Lowering{"Det", "every form", nullptr, "sums of products", "matrices of at most 4 x 4", lower_det},
     Lowering{"CumProd", "every form", nullptr, "products with the elements 1, 2, 4 ... positions before",
              "an axis of fixed length; f32, f16, bf16, i32 or i64", lower_cum_prod},
+    Lowering{"Unique", "every form", nullptr, "comparisons of all elements with each other, and Slice",
+             "fixed sizes; at most 16 M comparisons", lower_unique},
     Lowering{"NonZero", "every form", nullptr, "a constant", "a constant input", lower_non_zero},
     Lowering{"Compress", "every form", nullptr, "Gather", "a constant condition", lower_compress},
     Lowering{"MelWeightMatrix", "every form", nullptr, "a constant", "constant inputs", lower_mel_weight_matrix},
