@@ -1,6 +1,9 @@
 # Tests --target: its syntax, and the flavor that "auto" selects for it.
 from __future__ import annotations
 
+import pathlib
+import sys
+
 import pytest
 from graft.engine import cli, flavors
 from graft.engine.events import EngineError
@@ -46,6 +49,23 @@ def test_nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
             flavors.choose_flavor(wanted, [], False)
         assert caught.value.exit_code == 3
         assert "pip install tensorrt" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("variable", "in_wheel", "is_named"),
+    [("/opt/python", False, True), ("", False, False), ("/opt/python", True, False)],
+)
+def test_only_a_python_that_the_user_chose_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, in_wheel: bool, is_named: bool
+) -> None:
+    """The program of a wheel sets GRAFT_PYTHON too, to the Python in which the wheel is installed."""
+    monkeypatch.setattr(flavors, "is_installed", lambda flavor: False)
+    monkeypatch.setenv("GRAFT_PYTHON", variable)
+    package = pathlib.Path(flavors.__file__).resolve().parents[1]
+    monkeypatch.setattr(sys, "prefix", str(package.parent) if in_wheel else "/opt")
+    with pytest.raises(EngineError) as caught:
+        flavors.choose_flavor("auto", [], False)
+    assert ("unset GRAFT_PYTHON" in caught.value.next_step) == is_named
 
 
 @pytest.mark.parametrize(
