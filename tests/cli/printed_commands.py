@@ -114,7 +114,7 @@ def save_failing_models(folder):
     def ones(name, *shape):
         return constant(name, np.ones(shape, np.float32))
 
-    save(folder / "unique.onnx", [node("Unique", "x", "y")], [("x", [8])], [("y", [None])])
+    save(folder / "unique.onnx", [node("Unique", "x", "y")], [("x", ["n"])], [("y", [None])])
     nodes = [node("Conv", "x w", "a"), node("LRN", "a", "b", size=4), node("Conv", "b v", "y")]
     constants = [ones("w", 8, 3, 3, 3), ones("v", 2, 8, 3, 3)]
     save(folder / "lrn.onnx", nodes, [("x", [1, 3, 9, 9])], [("y", [1, 2, 5, 5])], constants)

@@ -293,7 +293,7 @@ def whole_in_a_function(path, *last):
     function = helper.make_function("own", "Whole", ["a", "b"], [value], body, [helper.make_opsetid("", 17)])
     call = node("Whole", ["x", "w"], ["y"], name="whole", domain="own")
     weight = constant("w", np.full((4, 3, 3, 3), 0.1, np.float32))
-    x = ("x", [1, 3, 8, 8])
+    x = ("x", ["n", 3, 8, 8])
     return save(path, [call], [x], [("y", None)], [weight], functions=[function], domains=["own"])
 
 

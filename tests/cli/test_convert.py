@@ -241,7 +241,7 @@ def test_inspect_and_convert_count_the_same_nodes(graft, tmp_path):
 
 
 def test_the_verdicts_of_convert_have_the_fields_of_inspect(graft, tmp_path):
-    model = save(tmp_path / "u.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", [8])], [("y", [None])])
+    model = save(tmp_path / "u.onnx", [helper.make_node("Unique", ["x"], ["y"])], [("x", ["n"])], [("y", [None])])
     (left,) = graft("convert", model, "-o", tmp_path / "out.onnx", "--tensorrt", "auto", "--json").json["unsupported"]
     (node,) = graft("inspect", model, "--tensorrt", "auto", "--json").json["nodes"]
     # Only an inspection counts the work of nodes.

@@ -37,7 +37,7 @@ def folder(tmp_path):
         helper.make_node("MatMul", ["x", "x"], ["product"]),
         helper.make_node("Unique", ["product"], ["values"]),
     ]
-    save(inside / "cut.onnx", nodes, [("x", [4, 4])], [("values", ["found"])])
+    save(inside / "cut.onnx", nodes, [("x", ["n", "n"])], [("values", ["found"])])
     return inside
 
 

@@ -15,7 +15,7 @@ namespace {
 
 Inspection inspection_of(const std::string& text) {
   Inspection inspection;
-  inspection.model = test::inferred_text_model({{"x", onnx::ElementType::f32, {4}}}, text, {"y"});
+  inspection.model = test::inferred_text_model({{"x", onnx::ElementType::f32, {Dim::symbol("n")}}}, text, {"y"});
   inspection.report.nodes = inspect::judge_nodes(inspection.model);
   return inspection;
 }

@@ -226,7 +226,7 @@ class AttentionWriter {
 
   /// Writes the nodes that compute the number of keys, past ones included, and returns the name of the result.
   std::string count_keys() {
-    const std::string now = length("keys_now", 1, rank_ == 4 ? 2 : 1);
+    std::string now = length("keys_now", 1, rank_ == 4 ? 2 : 1);
     if (!site_.has_input(4)) return now;
     const std::string past = length("keys_past", 4, 2);
     if (lengths_.insert("keys_all").second) result_.line(fmt::format("keys_all = Add({}, {})", past, now));

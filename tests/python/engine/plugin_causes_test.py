@@ -77,9 +77,9 @@ def versioned(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path
 @pytest.fixture(scope="module")
 def unnamed(tmp_path_factory: Any, compile_library: Callable[..., pathlib.Path]) -> pathlib.Path:
     """Compiles the fixture plugins for the empty namespace, one of them with the name of an ONNX operator."""
-    changes = (('return "fixture"', 'return ""'), ('"FixtureIdentity"', '"Unique"'))
+    changes = (('return "fixture"', 'return ""'), ('"FixtureIdentity"', '"Det"'))
     source = changed(tmp_path_factory.mktemp("source"), *changes)
-    return compile_library(source, "libunnamed_unique.so")
+    return compile_library(source, "libunnamed_det.so")
 
 
 REGISTERED = "FixtureIdentity 1 of namespace fixture, from libfixture_plugins.so"
@@ -209,11 +209,11 @@ def test_a_library_of_another_version(tmp_path: pathlib.Path, versioned: pathlib
 
 
 def test_the_name_of_an_onnx_operator(tmp_path: pathlib.Path, unnamed: pathlib.Path) -> None:
-    nodes = [node("unique", "Unique", "")]
+    nodes = [node("det", "Det", "")]
     verdicts = ask(tmp_path / "m.onnx", nodes, unnamed)
-    check(verdicts["unique"], "refused", "override", ["--plugin-override", "ENABLE_PLUGIN_OVERRIDE"])
+    check(verdicts["det"], "refused", "override", ["--plugin-override", "ENABLE_PLUGIN_OVERRIDE"])
     overridden = ask(tmp_path / "m.onnx", nodes, unnamed, flags=("--plugin-override",))
-    check(overridden["unique"], "plugin", "", ["Unique 1, from libunnamed_unique.so"])
+    check(overridden["det"], "plugin", "", ["Det 1, from libunnamed_det.so"])
 
 
 def test_a_value_that_the_plugin_refuses(tmp_path: pathlib.Path, graft_library: pathlib.Path) -> None:
