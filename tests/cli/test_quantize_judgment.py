@@ -106,13 +106,13 @@ def test_a_metric_judges_alone(graft, tmp_path):
 # ---- Detectors: outputs after a suppression have an order that rounding changes
 
 
-def detector(path, boxes=300, classes=3):
-    """Saves a network whose scores are so close that f16 changes their order, before an EfficientNMS_TRT."""
+def detector(path, boxes=300, classes=3, scale=1):
+    """Saves a network of images of 72 * scale pixels whose scores are so close that f16 changes their order, before an EfficientNMS_TRT."""
     random = np.random.default_rng(5)
     corners = random.uniform(0, 60, (boxes, 2))
-    anchors = np.concatenate([corners, corners + random.uniform(4, 12, (boxes, 2))], axis=1)
+    anchors = scale * np.concatenate([corners, corners + random.uniform(4, 12, (boxes, 2))], axis=1)
     weights = {
-        "wb": (0.05 * random.standard_normal((16, boxes * 4))).astype("f4"),
+        "wb": (0.05 * scale * random.standard_normal((16, boxes * 4))).astype("f4"),
         "ws": (0.02 * random.standard_normal((16, boxes * classes))).astype("f4"),
         "anchors": anchors[np.newaxis].astype("f4"),
         "to_boxes": np.array([1, boxes, 4]),
@@ -154,9 +154,19 @@ def detector(path, boxes=300, classes=3):
 
 @pytest.fixture(scope="module")
 def detectors(graft, tmp_path_factory):
+    return f16_detector(graft, tmp_path_factory.mktemp("detectors"))
+
+
+@pytest.fixture(scope="module")
+def large_detectors(graft, tmp_path_factory):
+    """Returns a detector of images of 648 pixels, in which a step of f16 is half a pixel."""
+    return f16_detector(graft, tmp_path_factory.mktemp("large"), scale=9)
+
+
+def f16_detector(graft, folder, **options):
     """Returns the detector, its conversion, and the conversion in f16, with the answer of quantize."""
-    folder = tmp_path_factory.mktemp("detectors")
-    original, converted, typed = detector(folder / "detector.onnx"), folder / "converted.onnx", folder / "f16.onnx"
+    original = detector(folder / "detector.onnx", **options)
+    converted, typed = folder / "converted.onnx", folder / "f16.onnx"
     graft("convert", original, "-o", converted, "--no-check", code=0)
     data = ["--data", original.with_suffix(".npz")]
     answer = graft("quantize", converted, "-o", typed, "--precision", "f16", *data, "--json")
@@ -227,6 +237,35 @@ def test_a_fault_of_a_detector_is_found(graft, detectors, tmp_path, fault):
     wrong = change(typed, tmp_path / "wrong.onnx", FAULTS[fault])
     answer = graft("verify", converted, wrong, *data, "--json")
     assert answer.code == 1, answer.out
+
+
+def at_one_place(shape, place, number, dtype):
+    array = np.zeros(shape, dtype)
+    array[place] = number
+    return array
+
+
+SINGLE_FAULTS = {
+    "one box that is moved by five pixels": ("det_boxes", at_one_place((1, 100, 4), (0, 7), 5, "f4")),
+    "one class": ("det_classes", at_one_place((1, 100), (0, 7), 1, "i4")),
+    "one missing detection": ("num_dets", np.array([[-1]], "i4")),
+    "one score": ("det_scores", at_one_place((1, 100), (0, 7), -0.02, "f4")),
+}
+
+
+@pytest.mark.parametrize("fault", SINGLE_FAULTS)
+def test_a_single_fault_of_a_detector_is_found(graft, large_detectors, tmp_path, fault):
+    """The tolerance of a network in f16 is wider than these faults: 10 pixels for a box at 600 pixels."""
+    _, converted, typed, data, _ = large_detectors
+    assert graft("verify", converted, typed, *data).code == 0
+    output, numbers = SINGLE_FAULTS[fault]
+    wrong = change(
+        typed, tmp_path / "wrong.onnx", lambda graph: change_output(graph, output, "Add", numbers, numbers.dtype)
+    )
+    answer = graft("verify", converted, wrong, *data, "--json")
+    assert answer.code == 1, answer.out
+    verdicts = {each["reference_name"]: each["verdict"] for each in answer.json["outputs"]}
+    assert verdicts[output] == "different"
 
 
 # ---- Classifiers: only their outputs have a top-1

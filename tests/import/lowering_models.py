@@ -888,6 +888,10 @@ def near_misses():
     long_sum = np.full((2, 80, 3, 3), 255, np.uint8)
     recurrent = [real(rng, 4, 1, 3), constant(real(rng, 1, 2, 3), np.float32), constant(real(rng, 1, 2, 2), np.float32)]
     return {
+        "loss_of_targets_of_another_rank": (
+            sample("NegativeLogLikelihoodLoss", [real(rng, 2, 2), np.zeros((2, 2), np.int64)], [FLOAT]),
+            "does not have the shape of its input without the axis of the classes",
+        ),
         "tensor_scatter_that_tensorrt_has": (
             sample("TensorScatter", [real(rng, 2, 3, 5, 4), real(rng, 2, 3, 2, 4)], [FLOAT], opset=24),
             "",

@@ -64,6 +64,10 @@ void write_loss(Replacement& result, const Site& site, const std::string& log_pr
 
 std::optional<Replacement> lower_classification_loss(Site& site) {
   if (!site.is_real(0)) return site.no_type(0);
+  const Shape* input = site.shape(0);
+  const Shape* target = site.shape(1);
+  if (input != nullptr && target != nullptr && input->size() != target->size() + 1)
+    return site.no("its target does not have the shape of its input without the axis of the classes");
   const std::string reduction = site.node().string_or("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     return site.no(fmt::format("its reduction is '{}'", reduction));

@@ -426,9 +426,6 @@ class Verification {
     if (judged) choices_.emplace(pair.reference->name, *judged);
   }
 
-  /// Returns the tolerance of an output of type `type`. This is the caller's tolerance if one is set. Otherwise it is
-  /// network_tolerance of the type if both models compute in the same types, and a wider tolerance if one model
-  /// computes in a narrower type or is quantized.
   /// Sets suppression_ if one of the models computes the inputs of the suppression in a narrower type or is quantized.
   void find_suppression() {
     if (!options_.may_be_narrower || options_.relative || options_.absolute || is_across_layouts()) return;
@@ -460,23 +457,25 @@ class Verification {
     std::optional<NoiseFloor> floor;
   };
 
-  /// Judges the outputs of a detector that differ. If the inputs of its suppression agree, and the reference computes
-  /// the candidate's outputs from the candidate's inputs of the suppression, only the order of detections with nearly
-  /// equal scores differs, or which of them is kept. The outputs are then compared with those that the reference
-  /// computes from the candidate's inputs.
-  void judge_detections(RunRecord& records, std::vector<Compared>& all, const runtime::TensorMap& inputs,
-                        const runtime::TensorMap& expected, const runtime::TensorMap& found) {
-    if (!suppression_) return;
-    std::vector<std::size_t> outputs;
-    bool differs = false;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const ComparedOutput& output = report_.outputs[i];
-      if (!suppression_->outputs().contains(output.reference.name) || !output.not_compared.empty()) continue;
-      outputs.push_back(i);
-      differs = differs || !records[i].difference.equal();
-    }
-    if (!differs) return;
-    std::string agreement;
+  /// Returns the tolerance of an output of a detector between results that are computed from the same inputs of the
+  /// suppression, so that the rounding of these inputs does not count: a few roundings to the type in which the
+  /// candidate computes the output. Integers must be equal.
+  [[nodiscard]] Tolerance tolerance_after_suppression(const ComparedOutput& output, onnx::ElementType type) const {
+    if (!is_floating_point(type)) return {};
+    const onnx::Value* candidate = candidate_.graph().find_local(output.candidate.name);
+    Tolerance tolerance = is_quantized(*candidate) ? tolerance_of(output, type)
+                                                   : rewrite_tolerance(rounding_of_candidate(*candidate, type), false);
+    tolerance.why =
+        fmt::format("the reference computes it from the candidate's inputs of {}", suppression_->description());
+    return tolerance;
+  }
+
+  /// Returns the candidate's inputs of the suppression if they agree with those of the reference, otherwise nothing.
+  /// Sets `agreement` to their signal-to-noise ratios, for a message.
+  [[nodiscard]] std::optional<runtime::TensorMap> agreeing_inputs(const runtime::TensorMap& inputs,
+                                                                  const runtime::TensorMap& expected,
+                                                                  const runtime::TensorMap& found,
+                                                                  std::string& agreement) const {
     runtime::TensorMap before;
     for (const std::string& name : suppression_->inputs()) {
       const auto tensor_of = [&](const runtime::TensorMap& tensors) {
@@ -486,48 +485,79 @@ class Verification {
       const onnx::TensorData& left = *tensor_of(expected);
       const onnx::TensorData& right = *tensor_of(found);
       const Difference difference = compare(left, right, tolerance_between(name, name, left.type));
-      if (!difference.equal()) return;
+      if (!difference.equal()) return std::nullopt;
       before.emplace(name, right);
       if (!is_floating_point(left.type)) continue;
       agreement += fmt::format("{}'{}' {}", agreement.empty() ? "" : ", ", name,
                                difference.snr_db ? fmt::format("SNR {:.1f} dB", *difference.snr_db) : "the same");
     }
+    return before;
+  }
+
+  /// Judges the outputs of a detector by the results that the reference computes from the candidate's inputs of the
+  /// suppression, if these inputs agree with those of the reference. If the candidate's outputs are these results, an
+  /// output that differs from the reference's does so only because rounding changed the order of detections with nearly
+  /// equal scores, or which of them is kept: it counts as the same. If they are not, an output that is within the
+  /// tolerance of the network counts as different: a tolerance for the rounding of a whole network would hide a box
+  /// that is moved by some pixels.
+  void judge_detections(RunRecord& records, std::vector<Compared>& all, const runtime::TensorMap& inputs,
+                        const runtime::TensorMap& expected, const runtime::TensorMap& found) {
+    if (!suppression_) return;
+    std::vector<std::size_t> outputs;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const ComparedOutput& output = report_.outputs[i];
+      if (!suppression_->outputs().contains(output.reference.name) || !output.not_compared.empty()) continue;
+      outputs.push_back(i);
+    }
+    std::string agreement;
+    const auto before = agreeing_inputs(inputs, expected, found, agreement);
+    if (!before) return;
     runtime::TensorMap computed;
     try {
-      computed = suppression_->run(engine_.unchecked(), before);
+      computed = suppression_->run(engine_.unchecked(), *before);
     } catch (const Error& error) {  // The outputs are then compared element by element.
       if (error.kind() == Error::Kind::internal) throw;
       return;
     }
-    std::vector<Difference> differences;
-    for (const std::size_t i : outputs) {
-      const onnx::TensorData& tensor = computed.at(report_.outputs[i].reference.name);
-      differences.push_back(compare(tensor, *all[i].candidate, records[i].tolerance));
-      if (!differences.back().equal()) return;
-    }
     OutputNames names;
     runtime::TensorMap renamed_outputs;
+    std::vector<Difference> differences;
+    std::vector<Tolerance> tolerances;
     for (const std::size_t i : outputs) {
-      names.insert(report_.outputs[i].reference.name);
-      renamed_outputs.emplace(report_.outputs[i].reference.name, *all[i].candidate);
+      const std::string& name = report_.outputs[i].reference.name;
+      const onnx::TensorData& tensor = computed.at(name);
+      tolerances.push_back(tolerance_after_suppression(report_.outputs[i], tensor.type));
+      differences.push_back(compare(tensor, *all[i].candidate, tolerances.back()));
+      names.insert(name);
+      renamed_outputs.emplace(name, *all[i].candidate);
     }
+    const bool is_computed = std::ranges::all_of(differences, [](const Difference& each) { return each.equal(); });
+    const bool is_same = std::ranges::all_of(outputs, [&](std::size_t i) { return records[i].difference.equal(); });
+    if (is_computed == is_same) return;
     const auto matched = match_detections(names, expected, renamed_outputs);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       OutputRecord& record = records[outputs[k]];
-      if (record.difference.equal()) continue;
-      record.choice = fmt::format(
-          "elements differ at the same index, because rounding changes the order of detections with nearly equal "
-          "scores: "
-          "the inputs of {} agree ({}), and from the candidate's inputs the reference computes the candidate's "
-          "detections{}",
-          suppression_->description(), agreement, matched ? "; " + matched->text() : "");
+      if (record.difference.equal() == is_computed || differences[k].equal() != is_computed) continue;
+      if (is_computed) {
+        record.choice = fmt::format(
+            "elements differ at the same index, because rounding changes the order of detections with nearly equal "
+            "scores: the inputs of {} agree ({}), and from the candidate's inputs the reference computes the "
+            "candidate's detections{}",
+            suppression_->description(), agreement, matched ? "; " + matched->text() : "");
+      } else {
+        record.choice = fmt::format(
+            "the inputs of {} agree ({}), but from the candidate's inputs the reference computes other detections",
+            suppression_->description(), agreement);
+        record.tolerance = tolerances[k];
+      }
       record.difference = differences[k];
       all[outputs[k]].reference = computed.at(report_.outputs[outputs[k]].reference.name);
     }
   }
 
-  /// Returns the tolerance of an output. If both models compute in the same narrow type, their results agree except for
-  /// the order of sums, unless kernels of operators round: then the tolerance of the output's own type suffices.
+  /// Returns the tolerance of an output of type `type`. This is the caller's tolerance if one is set. Otherwise it is
+  /// network_tolerance of the type if both models compute in the same types, and a wider tolerance if one model
+  /// computes in a narrower type or is quantized.
   [[nodiscard]] Tolerance tolerance_of(const ComparedOutput& output, onnx::ElementType type) const {
     return tolerance_between(output.reference.name, output.candidate.name, type);
   }

@@ -83,7 +83,7 @@ def test_a_rule_that_says_it_runs_is_right(tmp_path: pathlib.Path) -> None:
         assert (answer.json["runs"] is True) == (answer.code == 0)
     assert not wrong
     assert verdicts["native"] > 150
-    assert verdicts["unsupported"] > 50
+    assert verdicts["unsupported"] > 35  # the others are lowered
 
 
 def test_nobody_knows_without_a_probe(tmp_path: pathlib.Path) -> None:
