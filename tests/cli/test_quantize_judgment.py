@@ -265,7 +265,7 @@ def test_a_single_fault_of_a_detector_is_found(graft, large_detectors, tmp_path,
     answer = graft("verify", converted, wrong, *data, "--json")
     assert answer.code == 1, answer.out
     verdicts = {each["reference_name"]: each["verdict"] for each in answer.json["outputs"]}
-    assert verdicts[output] == "different"
+    assert verdicts[output] == "differs"
 
 
 # ---- Classifiers: only their outputs have a top-1
