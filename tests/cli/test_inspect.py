@@ -62,8 +62,10 @@ def test_refused_operators_are_those_that_the_real_parser_refuses(graft, tmp_pat
     assert found["lowered"] == {
         "DynamicQuantizeLinear",
         "Mod",
+        "NegativeLogLikelihoodLoss",
         "OptionalGetElement",
         "OptionalHasElement",
+        "SoftmaxCrossEntropyLoss",
         "SwiGLU",
     }
     # TensorRT supports these forms of the others: they scatter without a reduction, and K is 1.
